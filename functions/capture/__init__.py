@@ -1,0 +1,1 @@
+"""The capture function: API Gateway -> container memory -> SQS, and reading the memory back."""

@@ -1,0 +1,172 @@
+"""The Lambda handler of the capture function: routes, HTTP errors, and the container's globals."""
+
+import base64
+import binascii
+import time
+import uuid
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from capture import query, turn
+from capture.memory import Memory
+from capture.outbox import Outbox, sqs_client
+from capture.passive_capture import Captured, Skipped, capture
+from capture.recall import Container, recall
+from capture.settings import Settings
+from shortterm import settings as environment
+from shortterm import telemetry
+from shortterm.telemetry import Metric, logger
+from shortterm.wire import Mismatch
+
+HOUR_MS = 3_600_000
+
+
+def now() -> int:
+    """Return the wall time in ms since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+settings = environment.load(Settings)
+memory = Memory(
+    max_bytes=settings.memory_max_bytes,
+    ttl_ms=int(settings.memory_ttl_hours * HOUR_MS),
+    summary_ttl_ms=int(settings.summary_ttl_hours * HOUR_MS),
+    clock=now,
+)
+outbox = Outbox(sqs_client(), settings.work_queue_url, capacity=settings.outbox_max_messages)
+container = Container(container=uuid.uuid4().hex, since=now())
+
+# debug=False whatever the environment says: the resolver's debug mode prints whole events.
+api = APIGatewayRestResolver(debug=False)
+_encode = msgspec.json.Encoder().encode
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer an API Gateway REST proxy event. Never raises: the runtime would log the message."""
+    try:
+        return api.resolve(event, context)
+    except Exception as error:
+        logger.error("An event could not be routed", extra=telemetry.describe(error))
+        status = HTTPStatus.INTERNAL_SERVER_ERROR
+        return {
+            "statusCode": status.value,
+            "headers": {"Content-Type": "application/problem+json"},
+            "body": _encode({"title": status.phrase, "status": status}).decode(),
+            "isBase64Encoded": False,
+        }
+    finally:
+        telemetry.flush()
+
+
+@api.post("/v1/turns")
+def post_turn() -> Response[str]:
+    """Capture a turn. A well-formed one gets 202, whatever breaks behind it."""
+    completed = turn.decode(_body(api.current_event.raw_event))
+    try:
+        outcome = capture(
+            completed,
+            memory,
+            outbox,
+            request_id=_request_id(),
+            now=now(),
+            max_lines=settings.max_messages_per_channel,
+        )
+    except Exception as error:
+        telemetry.count(Metric.CAPTURE_FAILURES)
+        logger.warning("A turn could not be remembered", extra=telemetry.describe(error))
+        return _json(HTTPStatus.ACCEPTED, {"status": "failed"})
+    match outcome:
+        case Skipped(reason):
+            telemetry.count_by(Metric.TURNS_SKIPPED, "reason", reason)
+            return _json(HTTPStatus.ACCEPTED, {"status": "skipped", "reason": reason})
+        case Captured(turn_id, entries, queued):
+            telemetry.count(Metric.TURNS_CAPTURED)
+            telemetry.count(Metric.MEMORY_ENTRIES, memory.entries)
+            telemetry.count(Metric.MEMORY_BYTES, memory.bytes)
+            scopes = [{"key": it.scope.key, "lines": it.window.length} for it in entries]
+            return _json(
+                HTTPStatus.ACCEPTED,
+                {"status": "captured", "turnId": turn_id, "scopes": scopes, "queued": queued},
+            )
+
+
+@api.get("/v1/memories")
+def get_memories() -> Response[str]:
+    """Read back what is remembered for the asked channel, and for the others."""
+    parameters = api.current_event.raw_event.get("multiValueQueryStringParameters") or {}
+    found = recall(query.decode(parameters), memory, container)
+    hit = found.current is not None or found.others
+    telemetry.count(Metric.RECALL_HITS if hit else Metric.RECALL_MISSES)
+    return _json(HTTPStatus.OK, found)
+
+
+@api.get("/v1/health")
+def get_health() -> Response[str]:
+    """Say which container answers and how much it holds; touches neither queue nor database."""
+    return _json(
+        HTTPStatus.OK,
+        {
+            "status": "ok",
+            "container": container.container,
+            "since": container.since,
+            "entries": memory.entries,
+            "bytes": memory.bytes,
+            "outbox": len(outbox),
+        },
+    )
+
+
+@api.exception_handler(Mismatch)
+def malformed(error: Mismatch) -> Response[str]:
+    """Name the field and what was expected there; never what was sent."""
+    return _problem(
+        HTTPStatus.BAD_REQUEST,
+        "Malformed request",
+        field=error.field,
+        expected=error.expected,
+    )
+
+
+@api.exception_handler(NotFoundError)
+def unknown_route(_: NotFoundError) -> Response[str]:
+    """Answer for paths and methods that do not exist."""
+    return _problem(HTTPStatus.NOT_FOUND, "No such route")
+
+
+@api.exception_handler(Exception)
+def unexpected(error: Exception) -> Response[str]:
+    """Answer for our own faults. Without this the resolver would log the error's message."""
+    logger.error("A request failed", extra=telemetry.describe(error))
+    return _problem(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error")
+
+
+def _body(event: Mapping[str, Any]) -> str:
+    """Return the request's body. Raises Mismatch if it is neither text nor base64 of UTF-8."""
+    body = event.get("body") or ""
+    if not event.get("isBase64Encoded"):
+        return str(body)
+    try:
+        return base64.b64decode(body, validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        raise Mismatch("body", "UTF-8 text") from None
+
+
+def _request_id() -> str:
+    event = api.current_event.raw_event
+    return str(event.get("requestContext", {}).get("requestId") or uuid.uuid4())
+
+
+def _json(status: HTTPStatus, body: object) -> Response[str]:
+    return Response(status.value, "application/json", _encode(body).decode())
+
+
+def _problem(status: HTTPStatus, title: str, **members: str) -> Response[str]:
+    """Return a problem document (RFC 9457)."""
+    body = {"title": title, "status": status, **members}
+    return Response(status.value, "application/problem+json", _encode(body).decode())

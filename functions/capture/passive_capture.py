@@ -1,0 +1,82 @@
+"""The use case: a completed dialogue turn becomes short-term memory (seed: Flow and ownership)."""
+
+from msgspec import Struct
+
+from capture import dialogue
+from capture.entry import Entry, Window, pack
+from capture.memory import Memory
+from capture.outbox import Outbox
+from capture.rules import Remembrance, SkipReason, fan_out, skip_reason
+from capture.turn import Turn
+from shortterm.work import ScopeWork, TurnWork
+
+
+class Skipped(Struct, frozen=True):
+    """The turn left no entry, no message, no row, no count."""
+
+    reason: SkipReason
+
+
+class Captured(Struct, frozen=True):
+    """The turn is remembered under `entries`; `queued` tells whether SQS has its durable work."""
+
+    turn_id: str
+    entries: list[Entry]
+    queued: bool
+
+
+def capture(
+    turn: Turn, memory: Memory, outbox: Outbox, *, request_id: str, now: int, max_lines: int
+) -> Captured | Skipped:
+    """Record `turn`, completed at `now` (ms) at the latest, and say what became of it.
+
+    Capture aborts for a stop response, without messages, for a user of full privacy, and when no
+    persona said anything. Otherwise the dialogue, cleaned and with the responses appended, is
+    remembered under the user's key and, unless it is a direct message, under the server's, one set
+    per persona. What an entry already carries stays. The row work goes to the queue without text.
+    """
+    if reason := skip_reason(turn):
+        return Skipped(reason)
+
+    turn_id = turn.turn_id or request_id
+    occurred_at = now if turn.occurred_at is None else min(turn.occurred_at, now)
+    lines = dialogue.window(turn, limit=max_lines, occurred_at=occurred_at)
+    is_private = turn.is_private_channel or _is_thread_of_a_private_channel(turn, memory)
+    scopes = fan_out(turn)
+
+    entries = memory.remember(turn_id, scopes, _window(turn, lines, occurred_at, is_private))
+    queued = outbox.send(_work(turn, scopes, turn_id, occurred_at, is_private))
+    return Captured(turn_id, entries, queued)
+
+
+def _is_thread_of_a_private_channel(turn: Turn, memory: Memory) -> bool:
+    return turn.parent_channel_id is not None and memory.is_private(turn.parent_channel_id)
+
+
+def _window(
+    turn: Turn, lines: tuple[dialogue.Line, ...], occurred_at: int, is_private: bool
+) -> Window:
+    return Window(
+        packed_lines=pack(lines),
+        length=len(lines),
+        occurred_at=occurred_at,
+        server_id=turn.server_id,
+        server_name=turn.server_name,
+        channel_name=turn.channel_name,
+        parent_channel_id=turn.parent_channel_id,
+        is_private=is_private,
+    )
+
+
+def _work(
+    turn: Turn, scopes: list[Remembrance], turn_id: str, occurred_at: int, is_private: bool
+) -> TurnWork:
+    return TurnWork(
+        version=1,
+        turn_id=turn_id,
+        occurred_at=occurred_at,
+        scopes=tuple(ScopeWork(scope, lineage_id, live) for scope, lineage_id, live in scopes),
+        server_id=turn.server_id,
+        parent_channel_id=turn.parent_channel_id,
+        is_private=is_private,
+    )

@@ -1,0 +1,74 @@
+"""What is not remembered, and whose memory the rest becomes. Pure."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from capture.cleaning import clean, is_visible
+from capture.turn import Turn
+from shortterm.scope import Scope
+
+
+class SkipReason(StrEnum):
+    """Why a turn leaves no trace (seed: Constraints and rationale)."""
+
+    STOP_RESPONSE = "stop_response"
+    NO_MESSAGES = "no_messages"
+    PRIVACY_FULL = "privacy_full"
+    NO_PERSONA_TEXT = "no_persona_text"
+
+
+class Persona(NamedTuple):
+    """Who answered: an id, or none for a bot without personas, and the lineage it descends from."""
+
+    persona_id: str | None
+    lineage_id: str | None
+
+
+class Remembrance(NamedTuple):
+    """One scope that a turn is remembered under; `live` marks the one whose cadence it advances."""
+
+    scope: Scope
+    lineage_id: str | None
+    live: bool
+
+
+def skip_reason(turn: Turn) -> SkipReason | None:
+    """Return why `turn` is not captured, the first reason in the order of design section 5.1."""
+    if turn.is_stop_response:
+        return SkipReason.STOP_RESPONSE
+    if not turn.simplified_messages:
+        return SkipReason.NO_MESSAGES
+    if turn.privacy_level == "FULL":
+        return SkipReason.PRIVACY_FULL
+    if not any(is_visible(clean(response.text)) for response in turn.persona_responses):
+        return SkipReason.NO_PERSONA_TEXT
+    return None
+
+
+def personas(turn: Turn) -> list[Persona]:
+    """Return the distinct personas of the responses; one without id only when none has an id.
+
+    A persona's lineage is the first that its responses tell.
+    """
+    lineages: dict[str | None, str | None] = {}
+    for response in turn.persona_responses:
+        lineages[response.persona] = lineages.get(response.persona) or response.lineage
+    if len(lineages) > 1:
+        lineages.pop(None, None)
+    return [Persona(*it) for it in lineages.items()]
+
+
+def fan_out(turn: Turn) -> list[Remembrance]:
+    """Return the scopes of `turn`: per persona the user's, and in a guild the server's, too.
+
+    The live one is the server's in a guild and the user's in a direct message (design, section 3).
+    """
+    scopes = []
+    for persona_id, lineage_id in personas(turn):
+        in_guild = turn.server_id is not None
+        users = Scope("user", turn.user_id, turn.channel_id, persona_id)
+        scopes.append(Remembrance(users, lineage_id, live=not in_guild))
+        if turn.server_id is not None:
+            servers = Scope("server", turn.server_id, turn.channel_id, persona_id)
+            scopes.append(Remembrance(servers, lineage_id, live=True))
+    return scopes

@@ -1,0 +1,20 @@
+"""What an operator can set for the capture function, each an environment variable in capitals."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Hours = Annotated[float, Meta(gt=0, le=24 * 365)]
+
+
+class Settings(Struct, frozen=True):
+    """Checked by `shortterm.settings.load` when the container starts."""
+
+    work_queue_url: str
+    # Never 0 or negative: a slice that keeps "the last 0" keeps everything.
+    max_messages_per_channel: Annotated[int, Meta(ge=1, le=100)] = 10
+    memory_ttl_hours: Hours = 12
+    summary_ttl_hours: Hours = 24
+    # At least what the largest turn that the API accepts needs.
+    memory_max_bytes: Annotated[int, Meta(ge=32 * 2**20)] = 128 * 2**20
+    outbox_max_messages: Annotated[int, Meta(ge=1, le=100_000)] = 1_000

@@ -1,0 +1,1 @@
+"""What the functions share: scope, work message, settings, telemetry, database connection."""

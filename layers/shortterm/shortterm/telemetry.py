@@ -1,0 +1,76 @@
+"""One logger and one metrics object per function, and the names of everything that is counted.
+
+No log line and no metric dimension carries message text or a speaker's name: an error is told by
+its type and place, never by its message, which may quote what was sent.
+"""
+
+import traceback
+from enum import StrEnum
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics, single_metric
+from aws_lambda_powertools.metrics import MetricUnit
+
+NAMESPACE = "shortterm"
+
+
+class Metric(StrEnum):
+    """Every metric that the functions emit; dashboards and alarms use these names only."""
+
+    COLD_STARTS = "ColdStarts"
+    # capture
+    TURNS_CAPTURED = "TurnsCaptured"
+    TURNS_SKIPPED = "TurnsSkipped"
+    CAPTURE_FAILURES = "CaptureFailures"
+    WORK_QUEUED = "WorkQueued"
+    WORK_DEFERRED = "WorkDeferred"
+    WORK_DROPPED = "WorkDropped"
+    MEMORY_ENTRIES = "MemoryEntries"
+    MEMORY_BYTES = "MemoryBytes"
+    RECALL_HITS = "RecallHits"
+    RECALL_MISSES = "RecallMisses"
+    # writer
+    TURNS_APPLIED = "TurnsApplied"
+    TURNS_REPEATED = "TurnsRepeated"
+    WORK_REFUSED = "WorkRefused"
+    BATCH_FALLBACKS = "BatchFallbacks"
+    BATCHES_RETURNED = "BatchesReturned"
+
+
+# The service (POWERTOOLS_SERVICE_NAME) is the one dimension that all metrics have.
+logger = Logger()
+metrics = Metrics(namespace=NAMESPACE)
+
+_UNITS = {Metric.MEMORY_BYTES: MetricUnit.Bytes}
+
+
+def count(metric: Metric, value: float = 1) -> None:
+    """Add `value` to `metric` for this invocation; `flush` sends it."""
+    metrics.add_metric(metric, _UNITS.get(metric, MetricUnit.Count), value)
+
+
+def count_by(metric: Metric, dimension: str, label: str) -> None:
+    """Count one, under a dimension whose labels are a closed set (a reason, never an id)."""
+    with single_metric(metric, MetricUnit.Count, 1, namespace=NAMESPACE) as single:
+        single.add_dimension("service", metrics.service or "service_undefined")
+        single.add_dimension(dimension, label)
+
+
+_cold = True
+
+
+def flush() -> None:
+    """Send what this invocation counted; the container's first one counts its cold start."""
+    global _cold
+    if _cold:
+        _cold = False
+        count(Metric.COLD_STARTS)
+    if metrics.metric_set:
+        metrics.flush_metrics()
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """Return an error's type and where it was raised, for a log line: not its message."""
+    frames = traceback.extract_tb(error.__traceback__)
+    at = f"{frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno}" if frames else "unknown"
+    return {"error": type(error).__qualname__, "at": at}
