@@ -1,0 +1,1 @@
+"""The schema function: numbered SQL migrations, applied at deploy time."""

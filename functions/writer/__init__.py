@@ -1,0 +1,1 @@
+"""The writer function: SQS -> Postgres, exactly once in effect."""

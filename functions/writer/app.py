@@ -1,0 +1,91 @@
+"""The Lambda handler of the writer function: a batch in, its failures out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from aws_lambda_powertools.utilities.batch import process_partial_response
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from shortterm import settings as environment
+from shortterm import telemetry
+from shortterm.database import Database, Unavailable
+from shortterm.telemetry import Metric, logger
+from shortterm.wire import Mismatch
+from shortterm.work import TurnWork, decode
+from writer import store
+from writer.batch import Outcome, WholeBatch
+from writer.settings import Settings
+
+settings = environment.load(Settings)
+database = Database(settings.database_url, application_name="shortterm-writer")
+processor = WholeBatch()
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Apply an SQS event; answer with the messages that must come back (`batchItemFailures`)."""
+    try:
+        return process_partial_response(event, apply, processor, context)
+    finally:
+        telemetry.flush()
+
+
+def apply(bodies: Sequence[str]) -> list[Outcome]:
+    """Apply the work in `bodies`; return for each None, or why it must come back.
+
+    What cannot be read fails alone, and so does what Postgres refuses for its data. When Postgres
+    is away, all come back and nothing is lost.
+    """
+    outcomes: list[Outcome] = [None] * len(bodies)
+    works: dict[int, TurnWork] = {}
+    for position, body in enumerate(bodies):
+        try:
+            works[position] = decode(body)
+        except Mismatch as error:
+            outcomes[position] = "not work that this version knows"
+            telemetry.count(Metric.WORK_REFUSED)
+            # The field is ours to name; the rest of the body is not.
+            logger.error("Work was refused", extra={"field": error.field})
+    if works:
+        try:
+            for position in _apply(works):
+                outcomes[position] = "refused by the database for its data"
+        except (Unavailable, psycopg.Error) as error:
+            telemetry.count(Metric.BATCHES_RETURNED)
+            cause = error.__cause__ or error
+            logger.error("A batch goes back to the queue", extra=_described(cause))
+            for position in works:
+                outcomes[position] = "the database is away"
+    return outcomes
+
+
+def _apply(works: dict[int, TurnWork]) -> list[int]:
+    """Apply `works` at once, or one by one if that fails on data; return what was refused."""
+    batch = list(works.values())
+    refused: list[int] = []
+    try:
+        new = database.run(lambda connection: store.apply(connection, batch))
+    except store.DATA_ERRORS as error:
+        telemetry.count(Metric.BATCH_FALLBACKS)
+        logger.warning("A batch failed on data: one by one now", extra=_described(error))
+        new, failed = database.run(lambda connection: store.apply_each(connection, batch))
+        positions = list(works)
+        for place, failure in failed.items():
+            refused.append(positions[place])
+            telemetry.count(Metric.WORK_REFUSED)
+            logger.error("Work was refused", extra=_described(failure))
+    telemetry.count(Metric.TURNS_APPLIED, new)
+    telemetry.count(Metric.TURNS_REPEATED, len(batch) - len(refused) - new)
+    return refused
+
+
+def _described(error: BaseException) -> dict[str, Any]:
+    """Return what a log line may say of a database error: Postgres quotes values in its message."""
+    if not isinstance(error, psycopg.Error):
+        return telemetry.describe(error)
+    return {
+        **telemetry.describe(error),
+        "sqlstate": error.sqlstate,
+        "constraint": error.diag.constraint_name,
+    }
