@@ -1,0 +1,335 @@
+"""The capture function as Lambda calls it: the sample events in, API Gateway answers out."""
+
+import base64
+import importlib
+import json
+import sys
+from types import SimpleNamespace
+
+import boto3
+import pytest
+from given import message, response, turn_fields
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from moto import mock_aws
+
+from shortterm.telemetry import logger
+from shortterm.work import decode
+
+CANARY = "CANARY-7f3a"
+CONTEXT = SimpleNamespace(aws_request_id="lambda-request", function_name="capture")
+
+
+@pytest.fixture
+def app():
+    """A container that has just started, with an empty memory, and no queue yet."""
+    with mock_aws():
+        sys.modules.pop("capture.app", None)
+        yield importlib.import_module("capture.app")
+        sys.modules.pop("capture.app", None)
+
+
+@pytest.fixture
+def queue(app):
+    """The work queue; returns what is in it."""
+    client = boto3.client("sqs")
+    url = client.create_queue(QueueName="shortterm-work")["QueueUrl"]
+
+    def received():
+        answer = client.receive_message(QueueUrl=url, MaxNumberOfMessages=10)
+        return [it["Body"] for it in answer.get("Messages", [])]
+
+    return received
+
+
+@pytest.fixture
+def call(app, event):
+    """Send a sample event, changed as told, and return status, content type and decoded body."""
+
+    def send(name, **changes):
+        answer = app.handler(event(name) | changes, CONTEXT)
+        headers = answer.get("multiValueHeaders") or {}
+        (kind,) = headers.get("Content-Type") or [answer["headers"]["Content-Type"]]
+        return answer["statusCode"], kind, json.loads(answer["body"])
+
+    return send
+
+
+@pytest.fixture
+def post(call):
+    """Post a turn, or any body."""
+
+    def send(body=None, **fields):
+        body = json.dumps(turn_fields(**fields)) if body is None else body
+        return call("guild-turn", body=body)
+
+    return send
+
+
+def test_a_guild_turn_is_captured_and_queued(call, queue):
+    status, kind, body = call("guild-turn")
+    assert (status, kind) == (202, "application/json")
+    assert body == {
+        "status": "captured",
+        "turnId": "1300000000000000001",
+        "scopes": [
+            {"key": "shortterm:user:201:301:7", "lines": 3},
+            {"key": "shortterm:server:101:301:7", "lines": 3},
+        ],
+        "queued": True,
+    }
+    assert [decode(it).turn_id for it in queue()] == ["1300000000000000001"]
+
+
+def test_what_was_captured_is_recalled(call):
+    call("guild-turn")
+    status, _, body = call("recall")
+    assert status == 200
+    assert [it["content"] for it in body["current"]["lines"]] == [
+        "Morning! Is the tide in yet? :wave:",
+        "Not before ten.",
+        "High water is at 10:12. Bring boots.",
+    ]
+    assert [it["speaker"] for it in body["current"]["lines"]] == ["Ann", "Bo", "Mara"]
+
+
+def test_a_direct_message_has_one_scope(call):
+    _, _, body = call("direct-message")
+    assert [it["key"] for it in body["scopes"]] == ["shortterm:user:201:401:7"]
+
+
+def test_a_thread_is_keyed_by_itself(call):
+    _, _, body = call("thread-in-private-channel")
+    assert [it["key"] for it in body["scopes"]] == [
+        "shortterm:user:202:352:7",
+        "shortterm:server:101:352:7",
+    ]
+
+
+def test_several_personas_have_a_set_each(call):
+    _, _, body = call("several-personas")
+    assert [it["key"] for it in body["scopes"]] == [
+        "shortterm:user:201:302:7",
+        "shortterm:server:101:302:7",
+        "shortterm:user:201:302:8",
+        "shortterm:server:101:302:8",
+    ]
+    assert {it["lines"] for it in body["scopes"]} == {5}
+
+
+@pytest.mark.parametrize("name", ["privacy-full", "stop-response"])
+def test_a_skipped_turn_leaves_nothing(call, queue, name):
+    status, _, body = call(name)
+    assert (status, body) == (202, {"status": "skipped", "reason": name.replace("-", "_")})
+    assert queue() == []
+    assert call("health")[2]["entries"] == 0
+
+
+def test_a_base64_body_is_decoded(call):
+    assert call("base64-body")[2]["status"] == "captured"
+
+
+def test_a_malformed_body_names_the_field_and_stores_nothing(call, queue):
+    status, kind, body = call("malformed-body")
+    assert (status, kind) == (400, "application/problem+json")
+    assert body == {
+        "title": "Malformed request",
+        "status": 400,
+        "field": "body",
+        "expected": "a JSON object",
+    }
+    assert (queue(), call("health")[2]["entries"]) == ([], 0)
+
+
+def test_a_number_as_user_id_is_named(post):
+    status, _, body = post(userId=123456789012345678)
+    assert (status, body["field"]) == (400, "userId")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"\xff\xfe", b"\xef\xbb\xbf{}", b"null", b"[]", b'""', b"[" * 100_000, b"", b"{}"],
+    ids=["not UTF-8", "byte order mark", "null", "array", "string", "deep", "empty", "no fields"],
+)
+def test_a_body_that_is_no_turn_is_a_4xx_plain_and_in_base64(call, raw):
+    encoded = base64.b64encode(raw).decode()
+    assert call("guild-turn", body=encoded, isBase64Encoded=True)[0] == 400
+    assert call("guild-turn", body=raw.decode("utf-8", "replace"))[0] == 400
+
+
+@pytest.mark.parametrize("body", ["%%%", "a", "YQ", "é"])
+def test_bad_base64_is_a_4xx(call, body):
+    assert call("guild-turn", body=body, isBase64Encoded=True)[0] == 400
+
+
+def test_no_body_at_all_is_a_4xx(call):
+    assert call("guild-turn", body=None)[0] == 400
+
+
+def test_the_requests_id_stands_in_for_a_missing_turn_id(call, event):
+    fields = turn_fields()
+    del fields["turnId"]
+    _, _, body = call("guild-turn", body=json.dumps(fields))
+    assert body["turnId"] == event("guild-turn")["requestContext"]["requestId"]
+
+
+def test_a_queue_that_is_away_costs_the_bot_nothing(call, emitted):
+    status, _, body = call("guild-turn")
+    assert (status, body["status"], body["queued"]) == (202, "captured", False)
+    assert call("recall")[2]["current"] is not None
+    assert call("health")[2]["outbox"] == 1
+    assert emitted()["WorkDeferred"] == 1
+
+
+def test_a_broken_memory_is_a_warning_and_still_202(app, call, monkeypatch, emitted, logged):
+    def broken(*_):
+        raise MemoryError(CANARY)
+
+    monkeypatch.setattr(app.memory, "remember", broken)
+    status, _, body = call("guild-turn")
+    assert (status, body) == (202, {"status": "failed"})
+    line = json.loads(logged())
+    assert (line["level"], line["error"]) == ("WARNING", "MemoryError")
+    assert CANARY not in logged()
+    assert emitted()["CaptureFailures"] == 1
+
+
+def test_a_fault_of_ours_is_a_500_that_says_nothing(app, call, monkeypatch, logged):
+    def broken(*_):
+        raise RuntimeError(CANARY)
+
+    monkeypatch.setattr(app.memory, "of_owner", broken)
+    status, kind, body = call("recall")
+    assert (status, kind) == (500, "application/problem+json")
+    assert body == {"title": "Internal error", "status": 500}
+    assert "RuntimeError" in logged()
+    assert CANARY not in logged()
+
+
+@pytest.mark.parametrize("event", [{}, {"httpMethod": "POST"}, {"path": 3, "httpMethod": None}])
+def test_an_event_that_is_none_of_ours_is_answered_and_not_raised(app, event):
+    assert app.handler(event, CONTEXT)["statusCode"] == 500
+
+
+def test_an_unknown_route_is_a_problem_document(call):
+    status, kind, _ = call("recall", path="/v1/nothing")
+    assert (status, kind) == (404, "application/problem+json")
+
+
+def test_a_bad_parameter_is_a_problem_document(call):
+    status, _, body = call("recall", multiValueQueryStringParameters={"userId": ["u"]})
+    assert (status, body["field"]) == (400, "channelId")
+
+
+def test_health_tells_the_container_and_what_it_holds(app, call):
+    call("guild-turn")
+    status, _, body = call("health")
+    assert status == 200
+    assert body == {
+        "status": "ok",
+        "container": app.container.container,
+        "since": app.container.since,
+        "entries": 2,
+        "bytes": app.memory.bytes,
+        "outbox": 1,
+    }
+
+
+def test_the_metrics_tell_what_happened(call, queue, emitted):
+    for name in ("guild-turn", "privacy-full", "stop-response", "recall", "health"):
+        call(name)
+    call("recall", multiValueQueryStringParameters={"userId": ["x"], "channelId": ["y"]})
+    counted = emitted()
+    assert counted.pop("MemoryBytes") > 0
+    counted.pop("ColdStarts", None)
+    assert counted == {
+        "TurnsCaptured": 1,
+        "MemoryEntries": 2,
+        "WorkQueued": 1,
+        "TurnsSkipped": 2,
+        "RecallHits": 1,
+        "RecallMisses": 1,
+    }
+
+
+def test_a_skip_is_counted_by_its_reason(call, capsys):
+    call("privacy-full")
+    lines = [json.loads(it) for it in capsys.readouterr().out.splitlines()]
+    (skipped,) = [it for it in lines if "TurnsSkipped" in it]
+    assert skipped["reason"] == "privacy_full"
+
+
+@pytest.fixture(params=["as deployed", "debugging"])
+def watching(request, monkeypatch):
+    """As deployed, and with everything on that an operator may switch on to see more."""
+    if request.param == "as deployed":
+        yield
+        return
+    for name in ("POWERTOOLS_DEV", "POWERTOOLS_DEBUG", "POWERTOOLS_LOGGER_LOG_EVENT"):
+        monkeypatch.setenv(name, "true")
+    level = logger.log_level
+    logger.setLevel("DEBUG")
+    yield
+    logger.setLevel(level)
+
+
+def test_no_text_and_no_name_leaves_by_any_other_way_than_the_read(
+    watching, app, call, post, monkeypatch, capfd, caplog, logged
+):
+    caplog.set_level("DEBUG")
+    spoken = {
+        "serverName": CANARY,
+        "channelName": CANARY,
+        "simplifiedMessages": [message(CANARY, authorName=CANARY)],
+        "personaResponses": [response(CANARY, personaName=CANARY, personaId="7")],
+    }
+    answers = [
+        post(**spoken),
+        post(**spoken | {"privacyLevel": "FULL"}),
+        post(**spoken | {"privacyLevel": CANARY}),
+        post(**spoken | {"userId": CANARY + " "}),
+        post(**spoken | {CANARY: CANARY, "isStopResponse": CANARY}),
+        post(json.dumps(turn_fields(**spoken))[:-1]),
+        post(json.dumps(turn_fields(**spoken)).replace("{", f'{{"{CANARY}":1,"{CANARY}":2,', 1)),
+        call("recall", path=f"/v1/{CANARY}"),
+        call("recall", multiValueQueryStringParameters={CANARY: [CANARY]}),
+        call("recall", multiValueQueryStringParameters={"userId": [CANARY + " "]}),
+        call("health"),
+    ]
+
+    def broken(*_):
+        raise ValueError(CANARY)
+
+    monkeypatch.setattr(app.memory, "remember", broken)
+    answers.append(post(**spoken))
+    monkeypatch.setattr(app, "capture", broken)
+    answers.append(post(**spoken))
+    monkeypatch.setattr(app.memory, "of_owner", broken)
+    answers.append(call("recall"))
+
+    printed = capfd.readouterr()
+    assert "202" in str(answers)
+    assert CANARY not in str(answers)
+    assert CANARY not in printed.out + printed.err + caplog.text + logged()
+    assert "TurnsSkipped" in printed.out
+    assert "A turn could not be remembered" in logged()
+
+
+jsons = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+bodies = st.one_of(
+    st.text(),
+    jsons.map(json.dumps),
+    st.dictionaries(st.sampled_from(sorted(turn_fields())), jsons).map(
+        lambda changes: json.dumps(turn_fields(**changes))
+    ),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(body=bodies, encoded=st.booleans())
+def test_no_body_makes_a_5xx(app, call, body, encoded):
+    assert call("guild-turn", body=body, isBase64Encoded=encoded)[0] in (202, 400)

@@ -1,0 +1,305 @@
+"""The memory: expiry to the millisecond, the byte bound, counting, and the indexes."""
+
+import pytest
+from given import HOUR, NOW, SERVERS, USERS, Clock, memory, window
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from capture.memory import Memory
+from capture.rules import Remembrance
+from shortterm.scope import Scope
+
+GUILD = [Remembrance(USERS, "3", live=False), Remembrance(SERVERS, "3", live=True)]
+
+
+def in_channel(channel: str, user: str = "u") -> list[Remembrance]:
+    return [
+        Remembrance(Scope("user", user, channel), None, live=False),
+        Remembrance(Scope("server", "s", channel), None, live=True),
+    ]
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def held(clock):
+    return memory(clock)
+
+
+def test_a_turn_is_held_under_each_of_its_scopes(held):
+    held.remember("t1", GUILD, window("a"))
+    for scope in (USERS, SERVERS):
+        entry = held.get(scope)
+        assert entry is not None
+        assert [it.content for it in entry.window.lines] == ["a"]
+
+
+@pytest.mark.parametrize(("age", "lives"), [(-1, True), (0, False), (1, False)])
+def test_an_entry_lives_for_twelve_hours(held, clock, age, lives):
+    held.remember("t1", GUILD, window("a"))
+    clock.now += 12 * HOUR + age
+    assert (held.get(USERS) is not None) is lives
+
+
+@pytest.mark.parametrize(("age", "lives"), [(-1, True), (0, False), (1, False)])
+def test_a_summary_extends_life_to_twenty_four_hours(held, clock, age, lives):
+    held.remember("t1", GUILD, window("a"))
+    held.summarize(USERS, "about tides", ())
+    clock.now += 24 * HOUR + age
+    assert (held.get(USERS) is not None) is lives
+
+
+def test_categories_alone_do_not_extend_life(held, clock):
+    held.remember("t1", GUILD, window("a"))
+    held.summarize(USERS, None, (("mood", "calm"),))
+    clock.now += 12 * HOUR
+    assert held.get(USERS) is None
+
+
+def test_a_turn_extends_the_life_of_an_entry_from_its_own_time(held, clock):
+    held.remember("t1", GUILD, window("a"))
+    clock.now += 11 * HOUR
+    held.remember("t2", GUILD, window("b", occurred_at=clock.now))
+    clock.now += 12 * HOUR - 1
+    assert held.get(USERS) is not None
+
+
+def test_a_turn_keeps_summary_categories_and_cadence(held):
+    held.remember("t1", GUILD, window("a"))
+    held.summarize(SERVERS, "about tides", (("mood", "calm"),))
+    held.remember("t2", GUILD, window("b"))
+    entry = held.get(SERVERS)
+    assert (entry.summary, entry.categories) == ("about tides", (("mood", "calm"),))
+    assert (entry.turns_since_refresh, entry.last_refreshed_turn) == (1, 1)
+
+
+def test_a_summary_that_expired_is_gone_even_if_a_turn_comes_then(held, clock):
+    held.remember("t1", GUILD, window("a"))
+    held.summarize(USERS, "old", ())
+    clock.now += 25 * HOUR
+    held.remember("t2", GUILD, window("b", occurred_at=clock.now))
+    assert held.get(USERS).summary is None
+    clock.now += 12 * HOUR
+    assert held.get(USERS) is None
+
+
+def test_clearing_a_summary_after_twelve_hours_expires_the_entry(held, clock):
+    held.remember("t1", GUILD, window("a"))
+    held.summarize(USERS, "about tides", ())
+    clock.now += 13 * HOUR
+    assert held.summarize(USERS, "", ()) is None
+    assert held.get(USERS) is None
+    assert held.of_owner("user", "u") == []
+
+
+def test_clearing_a_summary_before_that_leaves_the_rest_of_the_life(held, clock):
+    held.remember("t1", GUILD, window("a"))
+    held.summarize(USERS, "about tides", ())
+    clock.now += 3 * HOUR
+    assert held.summarize(USERS, "", ()) is not None
+    clock.now += 9 * HOUR - 1
+    assert held.get(USERS) is not None
+    clock.now += 1
+    assert held.get(USERS) is None
+
+
+def test_a_clock_that_steps_back_prolongs_life_by_no_more_than_the_step(held, clock):
+    held.remember("t1", GUILD, window("a"))
+    clock.now -= HOUR
+    assert held.get(USERS) is not None
+    clock.now = NOW + 12 * HOUR
+    assert held.get(USERS) is None
+
+
+def test_a_late_turn_never_replaces_the_window(held):
+    held.remember("t2", GUILD, window("new", occurred_at=NOW))
+    held.remember("t1", GUILD, window("old", occurred_at=NOW - 1))
+    assert [it.content for it in held.get(USERS).window.lines] == ["new"]
+
+
+def test_a_late_turn_still_counts(held):
+    held.remember("t2", GUILD, window("new", occurred_at=NOW))
+    held.remember("t1", GUILD, window("old", occurred_at=NOW - 1))
+    assert held.get(SERVERS).turns_since_refresh == 2
+
+
+def test_a_turn_of_the_same_time_replaces_the_window(held):
+    held.remember("t1", GUILD, window("a"))
+    held.remember("t2", GUILD, window("b"))
+    assert [it.content for it in held.get(USERS).window.lines] == ["b"]
+
+
+def test_only_the_live_entry_counts_and_once_per_turn(held):
+    for _ in range(3):
+        held.remember("t1", GUILD, window("a"))
+    held.remember("t2", GUILD, window("b"))
+    assert held.get(SERVERS).turns_since_refresh == 2
+    assert held.get(USERS).turns_since_refresh == 0
+
+
+def test_a_turn_posted_again_after_others_counts_once(held):
+    for turn_id in ("t1", "t2", "t3", "t1", "t2"):
+        held.remember(turn_id, GUILD, window("a"))
+    assert held.get(SERVERS).turns_since_refresh == 3
+
+
+def test_each_persona_counts_for_itself(held):
+    finns = Scope("server", "s", "c", "8")
+    scopes = [*GUILD, Remembrance(finns, None, live=True)]
+    held.remember("t1", scopes, window("a"))
+    assert held.get(SERVERS).turns_since_refresh == 1
+    assert held.get(finns).turns_since_refresh == 1
+
+
+def test_a_lineage_once_known_stays(held):
+    held.remember("t1", [Remembrance(USERS, None, live=True)], window("a"))
+    held.remember("t2", [Remembrance(USERS, "3", live=True)], window("b"))
+    held.remember("t3", [Remembrance(USERS, "4", live=True)], window("c"))
+    assert held.get(USERS).persona_lineage_id == "3"
+
+
+def test_what_a_reader_gets_cannot_change_the_memory(held):
+    held.remember("t1", GUILD, window("a"))
+    entry = held.get(USERS)
+    with pytest.raises(AttributeError):
+        entry.summary = "forged"
+    with pytest.raises(AttributeError):
+        entry.window.lines[0].content = "forged"
+    assert held.get(USERS).window.lines is not entry.window.lines
+
+
+def test_the_entries_of_one_turn_go_their_own_ways(held):
+    held.remember("t1", GUILD, window("a"))
+    held.remember("t2", GUILD[:1], window("b"))
+    held.summarize(USERS, "mine", ())
+    assert [it.content for it in held.get(SERVERS).window.lines] == ["a"]
+    assert held.get(SERVERS).summary is None
+
+
+def test_entries_are_found_by_owner_and_by_channel(held):
+    held.remember("t1", in_channel("c1"), window("a"))
+    held.remember("t2", in_channel("c2"), window("b"))
+    held.remember("t3", in_channel("c2", user="v"), window("c"))
+    assert {it.scope.channel_id for it in held.of_owner("user", "u")} == {"c1", "c2"}
+    assert {it.scope.channel_id for it in held.of_owner("server", "s")} == {"c1", "c2"}
+    assert {it.scope.owner_id for it in held.of_channel("c2")} == {"u", "v", "s"}
+    assert held.of_owner("user", "s") == []
+
+
+def test_a_channel_is_private_while_anything_private_of_it_is_held(held, clock):
+    held.remember("t1", in_channel("c1"), window("a", is_private=True))
+    assert held.is_private("c1")
+    assert not held.is_private("c2")
+    clock.now += 12 * HOUR
+    held.remember("t2", in_channel("c2"), window("b", occurred_at=clock.now))
+    assert not held.is_private("c1")
+
+
+def test_a_hundred_thousand_channels_seen_once_stay_within_the_byte_limit(clock):
+    held = memory(clock, max_bytes=2**22)
+    for number in range(100_000):
+        held.remember(f"t{number}", in_channel(f"c{number}"), window("x" * 200))
+        assert held._bytes <= 2**22
+    assert 0 < held.entries < 10_000
+    assert held.get(Scope("server", "s", "c99999")) is not None
+    assert held.get(Scope("server", "s", "c0")) is None
+    assert len(held.of_owner("server", "s")) + len(held.of_owner("user", "u")) == held.entries
+
+
+def test_the_expired_leave_before_the_least_recently_used(clock):
+    held = memory(clock, max_bytes=50_000)
+    held.remember("kept", in_channel("kept"), window("x" * 10_000))
+    clock.now += 6 * HOUR
+    held.remember("doomed", in_channel("doomed"), window("x" * 10_000, occurred_at=NOW))
+    held.summarize(Scope("user", "u", "kept"), "long", ())
+    held.summarize(Scope("server", "s", "kept"), "long", ())
+    held.get(Scope("user", "u", "doomed"))
+    clock.now += 12 * HOUR
+    held.remember("new", in_channel("new"), window("x" * 30_000, occurred_at=clock.now))
+    assert held.get(Scope("user", "u", "kept")) is not None
+    assert held.get(Scope("user", "u", "doomed")) is None
+
+
+def test_the_least_recently_used_leaves_first(clock):
+    held = memory(clock, max_bytes=40_000)
+    held.remember("t1", in_channel("c1"), window("x" * 15_000))
+    held.remember("t2", in_channel("c2"), window("x" * 15_000))
+    assert held.get(Scope("user", "u", "c1")) is not None
+    assert held.get(Scope("server", "s", "c1")) is not None
+    held.remember("t3", in_channel("c3"), window("x" * 15_000))
+    assert held.get(Scope("user", "u", "c1")) is not None
+    assert held.get(Scope("user", "u", "c2")) is None
+
+
+def test_a_window_that_a_turn_shares_is_accounted_once(held):
+    held.remember("t1", GUILD[:1], window("x" * 10_000))
+    alone = held.bytes
+    held.remember("t2", GUILD, window("x" * 10_000))
+    assert alone > 10_000
+    assert held.bytes < alone + 2_000
+
+
+def test_an_empty_memory_accounts_for_nothing(held, clock):
+    held.remember("t1", GUILD, window("a"))
+    held.summarize(USERS, "s", (("k", "v"),))
+    clock.now += 24 * HOUR
+    assert (held.entries, held.bytes) == (0, 0)
+
+
+class Indexes(RuleBasedStateMachine):
+    """Whatever happens in whatever order, indexes and byte count say what the entries say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Clock()
+        self.held: Memory = memory(self.clock, max_bytes=20_000)
+        self.turns = 0
+
+    @rule(
+        user=st.sampled_from("uvw"),
+        channel=st.sampled_from("cdef"),
+        size=st.sampled_from([0, 100, 9_000]),
+        late=st.booleans(),
+    )
+    def remember(self, user, channel, size, late):
+        self.turns += 1
+        at = self.clock.now - HOUR * late
+        scopes = in_channel(channel, user)
+        self.held.remember(f"t{self.turns}", scopes, window("x" * size, occurred_at=at))
+
+    @rule(
+        user=st.sampled_from("uvw"),
+        channel=st.sampled_from("cdef"),
+        summary=st.sampled_from(["", "s"]),
+    )
+    def summarize(self, user, channel, summary):
+        self.held.summarize(Scope("user", user, channel), summary, (("k", "v"),))
+
+    @rule(hours=st.integers(-1, 14))
+    def pass_time(self, hours):
+        self.clock.now += hours * HOUR
+
+    @invariant()
+    def indexes_hold_exactly_the_entries(self):
+        self.held._tick()
+        scopes = {entry.scope for _, entry in self.held._entries.items()}
+        by_owner = [
+            entry.scope
+            for kind, owner in [("user", "u"), ("user", "v"), ("user", "w"), ("server", "s")]
+            for entry in self.held.of_owner(kind, owner)
+        ]
+        by_channel = [it.scope for channel in "cdef" for it in self.held.of_channel(channel)]
+        assert sorted(scopes) == sorted(by_owner) == sorted(by_channel)
+
+    @invariant()
+    def bytes_are_those_of_the_entries(self):
+        other = memory(self.clock)
+        for _, entry in self.held._entries.items():
+            other._hold(entry)
+        assert self.held._bytes == other._bytes <= 20_000
+
+
+TestIndexes = Indexes.TestCase

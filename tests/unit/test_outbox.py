@@ -1,0 +1,117 @@
+"""The outbox: one bounded try, and nothing lost but what no longer fits."""
+
+import boto3
+import pytest
+from faults import (
+    FakeQueue,
+    broken,
+    refusing_each,
+    refusing_first_for_good,
+    throttled,
+    too_slow,
+    unreachable,
+)
+from given import work
+from moto import mock_aws
+
+from capture.outbox import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, Outbox, sqs_client
+from shortterm.work import decode
+
+
+@pytest.fixture
+def queue():
+    return FakeQueue()
+
+
+@pytest.fixture
+def outbox(queue):
+    return Outbox(queue, "https://queue", capacity=100)
+
+
+def turns(queue):
+    return [decode(body).turn_id for body in queue.bodies]
+
+
+def test_a_turn_is_one_message_in_its_owners_group(outbox, queue):
+    assert outbox.send(work("t1"))
+    assert turns(queue) == ["t1"]
+    assert queue.groups == ["s"]
+
+
+@pytest.mark.parametrize("fault", [unreachable, too_slow, throttled, broken, refusing_each])
+def test_what_could_not_be_sent_waits_and_goes_with_the_next_turn(outbox, queue, fault):
+    queue.then(fault)
+    assert not outbox.send(work("t1"))
+    assert len(outbox) == 1
+    assert outbox.send(work("t2"))
+    assert turns(queue) == ["t1", "t2"]
+    assert len(outbox) == 0
+
+
+@pytest.mark.parametrize("fault", [unreachable, too_slow, throttled])
+def test_a_fault_costs_one_request_a_turn(outbox, queue, fault):
+    queue.default = fault
+    for number in range(15):
+        outbox.send(work(f"t{number}"))
+    assert queue.requests == 15
+
+
+def test_the_order_of_turns_is_kept_over_a_long_outage(outbox, queue):
+    queue.default = unreachable
+    for number in range(50):
+        outbox.send(work(f"t{number:02}"))
+    queue.default = FakeQueue().default
+    assert not outbox.send(work("t50"))
+    assert outbox.send(work("t51"))
+    assert turns(queue) == [f"t{number:02}" for number in range(52)]
+
+
+def test_when_too_many_wait_the_oldest_is_dropped_and_counted(queue, emitted):
+    outbox = Outbox(queue, "https://queue", capacity=2)
+    queue.then(unreachable, unreachable, unreachable)
+    for turn_id in ("t1", "t2", "t3"):
+        outbox.send(work(turn_id))
+    outbox.send(work("t4"))
+    assert turns(queue) == ["t3", "t4"]
+    assert emitted()["WorkDropped"] == 2
+
+
+def test_what_sqs_refuses_for_good_does_not_block_the_others(outbox, queue, emitted):
+    queue.then(unreachable, refusing_first_for_good)
+    outbox.send(work("t1"))
+    assert outbox.send(work("t2"))
+    assert turns(queue) == ["t2"]
+    assert len(outbox) == 0
+    assert emitted()["WorkDropped"] == 1
+
+
+def test_the_metrics_tell_what_was_queued_and_what_was_deferred(outbox, queue, emitted):
+    queue.then(unreachable)
+    outbox.send(work("t1"))
+    outbox.send(work("t2"))
+    counted = emitted()
+    assert (counted["WorkQueued"], counted["WorkDeferred"]) == (2, 1)
+
+
+def test_the_client_tries_once_and_gives_up_soon():
+    config = sqs_client().meta.config
+    assert (config.connect_timeout, config.read_timeout) == (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
+    assert (CONNECT_TIMEOUT_S, READ_TIMEOUT_S) == (1, 2)
+    assert config.retries["total_max_attempts"] == 1
+
+
+@mock_aws
+def test_sqs_takes_what_the_outbox_sends():
+    client = boto3.client("sqs")
+    url = client.create_queue(QueueName="work")["QueueUrl"]
+    assert Outbox(client, url, capacity=10).send(work("t1", lineage="3"))
+    (message,) = client.receive_message(QueueUrl=url, AttributeNames=["All"])["Messages"]
+    assert decode(message["Body"]) == work("t1", lineage="3")
+    assert message["Attributes"]["MessageGroupId"] == "s"
+
+
+@mock_aws
+def test_a_queue_that_does_not_exist_is_a_deferral():
+    outbox = Outbox(boto3.client("sqs"), "https://sqs.eu-west-1.amazonaws.com/1/none", capacity=10)
+    assert not outbox.send(work("t1"))
+    assert len(outbox) == 1

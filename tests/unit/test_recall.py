@@ -1,0 +1,192 @@
+"""Reading back: what is current, which others come, and what stays private."""
+
+import msgspec
+import pytest
+from given import HOUR, NOW, Clock, memory, window
+
+from capture import query as wire
+from capture.recall import MAX_OTHERS_BYTES, Container, recall
+from capture.rules import Remembrance
+from shortterm.scope import Scope
+
+HERE = Container("box", since=1)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def held(clock):
+    return memory(clock)
+
+
+def keep(held, channel, *, user="u", server="s", persona="7", lineage="3", text="words", **place):
+    scopes = [Remembrance(Scope("user", user, channel, persona), lineage, live=server is None)]
+    if server is not None:
+        scopes.append(Remembrance(Scope("server", server, channel, persona), lineage, live=True))
+    contents = window(text, occurred_at=held._clock(), server_id=server, **place)
+    turn_id = f"{channel}-{user}-{server}-{persona}"
+    held.remember(turn_id, scopes, contents)
+
+
+def ask(held, **parameters):
+    asked = {"userId": "u", "channelId": "c", "serverId": "s", "personaId": "7"} | parameters
+    values = {name: [value] for name, value in asked.items() if value is not None}
+    answer = recall(wire.decode(values), held, HERE)
+    return msgspec.json.decode(msgspec.json.encode(answer))
+
+
+def channels(answer):
+    return [it["channelId"] for it in answer["others"]]
+
+
+def test_an_entry_is_answered_in_full(held):
+    keep(held, "c", server_name="Harbour", channel_name="general", parent_channel_id="p")
+    held.summarize(Scope("server", "s", "c", "7"), "tides", (("mood", "calm"),))
+    assert ask(held)["current"] == {
+        "key": "shortterm:server:s:c:7",
+        "scope": "server",
+        "ownerId": "s",
+        "serverId": "s",
+        "serverName": "Harbour",
+        "channelId": "c",
+        "channelName": "general",
+        "parentChannelId": "p",
+        "isPrivateChannel": False,
+        "personaId": "7",
+        "personaLineageId": "3",
+        "lines": [{"role": "user", "speaker": "Ann", "content": "words", "timestamp": NOW}],
+        "summary": "tides",
+        "categories": {"mood": "calm"},
+        "turnsSinceRefresh": 0,
+        "lastRefreshedTurn": 1,
+        "updatedAt": NOW,
+    }
+
+
+def test_a_container_that_saw_nothing_of_the_owner_says_that_it_is_cold(held):
+    keep(held, "c", server="another")
+    assert ask(held) == {
+        "current": None,
+        "others": [],
+        "memory": {"container": "box", "since": 1, "state": "cold"},
+        "durable": "unavailable",
+    }
+
+
+def test_a_container_that_saw_something_of_the_owner_is_warm(held):
+    keep(held, "elsewhere")
+    answer = ask(held)
+    assert answer["current"] is None
+    assert answer["memory"]["state"] == "warm"
+
+
+def test_current_is_the_asked_channel_and_persona(held):
+    keep(held, "c", persona="8", text="other persona")
+    keep(held, "c", text="asked")
+    assert ask(held)["current"]["lines"][0]["content"] == "asked"
+    assert channels(ask(held)) == []
+    assert ask(held, personaId=None)["current"] is None
+
+
+def test_others_are_the_other_channels_newest_first(held, clock):
+    for channel in ("a", "b", "c"):
+        keep(held, channel)
+        clock.now += 1
+    assert channels(ask(held)) == ["b", "a"]
+
+
+def test_others_are_narrowed_to_a_lineage_when_asked(held):
+    keep(held, "a", persona="7", lineage="3")
+    keep(held, "b", persona="8", lineage="4")
+    assert sorted(channels(ask(held))) == ["a", "b"]
+    assert channels(ask(held, personaLineageId="4")) == ["b"]
+
+
+@pytest.mark.parametrize(("limit", "count"), [("0", 0), ("2", 2), ("200", 5)])
+def test_others_are_limited(held, limit, count):
+    for number in range(5):
+        keep(held, f"c{number}")
+    assert len(ask(held, limit=limit)["others"]) == count
+
+
+def test_server_memory_is_shared_by_its_users_and_user_memory_is_not(held):
+    keep(held, "c", user="v")
+    assert ask(held)["current"] is not None
+    assert ask(held, scope="user")["current"] is None
+
+
+def test_another_servers_memory_is_never_this_servers(held):
+    keep(held, "a", server="s2")
+    assert ask(held)["others"] == []
+
+
+def test_the_users_memory_in_a_guild_stays_in_that_server(held):
+    keep(held, "a")
+    keep(held, "b", server="s2")
+    keep(held, "d", server=None)
+    assert channels(ask(held, scope="user")) == ["a"]
+
+
+def test_a_direct_message_stays_in_direct_messages(held):
+    keep(held, "a")
+    keep(held, "d", server=None)
+    assert channels(ask(held, serverId=None)) == ["d"]
+
+
+def test_other_servers_are_included_when_asked(held, clock):
+    for channel, server in [("a", "s"), ("b", "s2"), ("d", None)]:
+        keep(held, channel, server=server)
+        clock.now += 1
+    everywhere = {"scope": "user", "includeOtherServers": "true"}
+    assert channels(ask(held, **everywhere)) == ["d", "b", "a"]
+    assert channels(ask(held, serverId=None, includeOtherServers="true")) == ["d", "b", "a"]
+
+
+def test_a_private_channel_is_shown_only_to_a_private_channel(held):
+    keep(held, "a", is_private=True)
+    assert channels(ask(held)) == []
+    assert channels(ask(held, isPrivateChannel="true")) == ["a"]
+
+
+def test_a_public_channel_is_shown_to_a_private_one(held):
+    keep(held, "a")
+    assert channels(ask(held, isPrivateChannel="true")) == ["a"]
+
+
+def test_the_current_channel_too_is_shown_only_if_the_asker_knows_that_it_is_private(held):
+    keep(held, "c", is_private=True)
+    assert ask(held)["current"] is None
+    assert ask(held, isPrivateChannel="true")["current"] is not None
+
+
+@pytest.mark.parametrize("order", [("p", "thread"), ("thread", "p")])
+def test_a_thread_under_a_private_channel_is_private_too(held, order):
+    for channel in order:
+        place = {"is_private": True} if channel == "p" else {"parent_channel_id": "p"}
+        keep(held, channel, **place)
+    assert channels(ask(held)) == []
+    assert sorted(channels(ask(held, isPrivateChannel="true"))) == ["p", "thread"]
+
+
+def test_what_was_private_in_another_server_is_never_shown(held):
+    keep(held, "a", server="s2", is_private=True)
+    everywhere = {"scope": "user", "includeOtherServers": "true", "isPrivateChannel": "true"}
+    assert channels(ask(held, **everywhere)) == []
+
+
+def test_an_expired_entry_is_not_answered(held, clock):
+    keep(held, "c")
+    clock.now += 12 * HOUR
+    assert ask(held)["current"] is None
+    assert ask(held)["memory"]["state"] == "cold"
+
+
+def test_an_answer_that_lambda_could_not_send_is_cut_and_says_so(held):
+    for number in range(8):
+        keep(held, f"c{number}", text="x" * (MAX_OTHERS_BYTES // 4))
+    answer = ask(held)
+    assert answer["truncated"] is True
+    assert len(answer["others"]) == 3
