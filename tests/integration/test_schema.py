@@ -1,0 +1,140 @@
+"""Migrations: once each, in order, under a lock, never an edited one; and the roles they make."""
+
+import threading
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from schema.migrate import Edited, Migration, migrate, read
+
+ONE = Migration(1, "one", "CREATE TABLE one (n integer)")
+TWO = Migration(2, "two", "CREATE TABLE two (n integer)")
+
+
+@pytest.fixture
+def connection(empty_database):
+    with psycopg.connect(empty_database, autocommit=True) as connection:
+        yield connection
+
+
+def tables(connection):
+    found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    return {name for (name,) in found} - {"schema_migrations"}
+
+
+def test_migrations_are_applied_in_order_and_once(connection):
+    assert migrate(connection, [ONE]) == [ONE]
+    assert migrate(connection, [ONE, TWO]) == [TWO]
+    assert migrate(connection, [ONE, TWO]) == []
+    assert tables(connection) == {"one", "two"}
+
+
+def test_a_migration_that_fails_leaves_nothing_and_those_before_it_stay(connection):
+    broken = TWO._replace(sql="CREATE TABLE two (n integer); SELECT 1/0")
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        migrate(connection, [ONE, broken])
+    assert tables(connection) == {"one"}
+    assert migrate(connection, [ONE, TWO]) == [TWO]
+
+
+@pytest.mark.parametrize(
+    "release",
+    [[ONE._replace(sql="CREATE TABLE other (n integer)")], [ONE._replace(name="renamed")], []],
+    ids=["edited", "renamed", "removed"],
+)
+def test_a_past_that_does_not_match_is_refused_and_nothing_applied(connection, release):
+    migrate(connection, [ONE])
+    with pytest.raises(Edited):
+        migrate(connection, [*release, TWO] if release else release)
+    assert tables(connection) == {"one"}
+
+
+def test_two_deployments_at_once_apply_each_migration_once(empty_database):
+    applied, errors = [], []
+
+    def deploy():
+        try:
+            with psycopg.connect(empty_database, autocommit=True) as connection:
+                applied.extend(migrate(connection, [ONE, TWO]))
+        except psycopg.Error as error:
+            errors.append(error)
+
+    deployments = [threading.Thread(target=deploy) for _ in range(4)]
+    for deployment in deployments:
+        deployment.start()
+    for deployment in deployments:
+        deployment.join()
+    assert (errors, sorted(applied)) == ([], [ONE, TWO])
+
+
+@pytest.mark.parametrize("name", ["1_one.sql", "0002_two.sql", "0001-one.sql", "0001_One.sql"])
+def test_a_file_that_is_not_numbered_in_order_is_refused(tmp_path, name):
+    (tmp_path / name).write_text("SELECT 1")
+    with pytest.raises(ValueError, match=name):
+        read(tmp_path)
+
+
+def test_the_function_brings_the_database_up_to_date_and_says_what_it_did(
+    app_of, empty_database, event
+):
+    app = app_of("schema", DATABASE_URL=empty_database)
+    assert app.handler(event("schema-migrate"), None) == {
+        "schema": 2,
+        "applied": ["0001_short_term_memories", "0002_roles"],
+    }
+    assert app.handler(event("schema-migrate"), None) == {"schema": 2, "applied": []}
+
+
+def test_no_column_can_hold_a_crude_line(sql):
+    columns = {
+        name
+        for (name,) in sql(
+            "SELECT column_name FROM information_schema.columns"
+            " WHERE table_name = 'short_term_memories'"
+        )
+    }
+    assert columns == {
+        "scope", "owner_id", "channel_id", "persona_id", "server_id", "persona_lineage_id",
+        "parent_channel_id", "is_private", "summary", "summary_updated_at", "categories",
+        "turns_since_refresh", "last_refreshed_turn", "last_turn_at", "created_at", "updated_at",
+    }  # fmt: skip
+
+
+def test_a_scope_without_persona_is_one_row(sql):
+    insert = (
+        "INSERT INTO short_term_memories (scope, owner_id, channel_id) VALUES ('user', 'u', 'c')"
+    )
+    sql(insert)
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        sql(insert)
+
+
+@pytest.mark.parametrize(
+    ("role", "table", "may"),
+    [
+        ("stm_capture", "short_term_memories", {"SELECT"}),
+        ("stm_capture", "applied_turns", set()),
+        ("stm_capture", "schema_migrations", set()),
+        ("stm_writer", "short_term_memories", {"SELECT", "INSERT", "UPDATE", "DELETE"}),
+        ("stm_writer", "applied_turns", {"SELECT", "INSERT", "UPDATE", "DELETE"}),
+        ("stm_writer", "schema_migrations", set()),
+    ],
+)
+def test_each_role_may_do_what_it_needs_and_no_more(sql, role, table, may):
+    rights = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"]
+    granted = {
+        right
+        for right in rights
+        if sql("SELECT has_table_privilege(%s, %s, %s)", role, table, right) == [(True,)]
+    }
+    assert granted == may
+
+
+@pytest.mark.parametrize("role", ["stm_capture", "stm_writer"])
+def test_no_function_may_change_the_schema(database_url, role):
+    with (
+        psycopg.connect(make_conninfo(database_url, user=role)) as connection,
+        pytest.raises(psycopg.errors.InsufficientPrivilege),
+    ):
+        connection.execute("CREATE TABLE mine (n integer)")
