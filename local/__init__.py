@@ -1,0 +1,1 @@
+"""The local stack: the functions, their queue and their database on one machine, without Docker."""

@@ -1,0 +1,95 @@
+"""The HTTP front: every request becomes a proxy event for the capture function."""
+
+import json
+import logging
+import uuid
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from local.errors import StackError
+from local.gateway import (
+    Answer,
+    MalformedAnswerError,
+    Request,
+    answer_of,
+    error_answer,
+    proxy_event,
+)
+from local.loopback import HOST, BadBodyError, BodyTooLargeError, LoopbackHandler, LoopbackServer
+from local.outcome import Failure, Outcome
+
+_BODY_LIMIT = 10 * 1024 * 1024
+
+_log = logging.getLogger(__name__)
+
+
+class Front:
+    """Serves until stopped. It neither prints nor logs what a request says."""
+
+    def __init__(self, port: int, invoke: Callable[[bytes], Outcome]) -> None:
+        """Port 0 takes a free one; raises StackError when the port is taken."""
+        try:
+            self._server = LoopbackServer(port, partial(_Handler, invoke))
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StackError(f"cannot listen on {HOST}:{port}: {reason}") from error
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self._server.port}"
+
+    def start(self) -> None:
+        self._server.start()
+
+    def stop(self) -> None:
+        self._server.stop()
+
+
+class _Handler(LoopbackHandler):
+    def __init__(self, invoke: Callable[[bytes], Outcome], *arguments: Any) -> None:
+        self._invoke = invoke
+        super().__init__(*arguments)
+
+    def _serve(self) -> None:
+        request_id = str(uuid.uuid4())
+        answer = self._answer(request_id)
+        self.answer(answer.status, answer.body, [*answer.headers, ("x-amzn-RequestId", request_id)])
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _serve  # noqa: N815
+
+    def _answer(self, request_id: str) -> Answer:
+        try:
+            body = self.read_body(_BODY_LIMIT)
+        except BadBodyError:
+            return error_answer(400, "Bad Request")
+        except BodyTooLargeError:
+            return error_answer(413, "Request Too Long")
+        request = Request(
+            self.command,
+            self.path,
+            self.headers.items(),
+            body,
+            self.client_address[0],
+            self.request_version,
+        )
+        event = json.dumps(proxy_event(request, request_id)).encode()
+        try:
+            outcome = self._invoke(event)
+        except StackError:
+            return error_answer(503, "Service Unavailable")
+        return _answer_to(outcome)
+
+
+def _answer_to(outcome: Outcome) -> Answer:
+    if isinstance(outcome, Failure):
+        # The type only: an error's message may quote what a user wrote.
+        _log.warning("the function failed: %s", outcome.type)
+        if outcome.status == "timed-out":
+            return error_answer(504, "Endpoint request timed out")
+        return error_answer(502, "Internal server error")
+    try:
+        return answer_of(outcome.payload)
+    except MalformedAnswerError:
+        _log.warning("the function's answer is not one of a Lambda proxy integration")
+        return error_answer(502, "Internal server error")
