@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 PY := .venv/bin/python
 export PYTHONPATH := functions:layers/shortterm:.
-RUN_FLAGS := $(if $(ONCE),--once) $(if $(PORT),--port $(PORT)) $(if $(CONTAINERS),--containers $(CONTAINERS))
+RUN_FLAGS := $(if $(ONCE),--once) $(if $(PORT),--port $(PORT)) $(if $(STATE),--state $(STATE)) $(if $(CONTAINERS),--containers $(CONTAINERS))
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12

@@ -30,6 +30,12 @@ class Pool:
         with self._lock:
             return [container for _, container in sorted(self._slots.items()) if container.alive]
 
+    @property
+    def idle(self) -> int:
+        """How many containers wait for an event."""
+        with self._lock:
+            return sum(container.alive for container in self._idle)
+
     def invoke(self, event: bytes) -> Outcome:
         """Run one event; when all are busy, wait in line. Raises StackError once stopped."""
         with self._lease() as container:
