@@ -16,8 +16,8 @@ class Failed(Exception):
 class WholeBatch(BatchProcessor):
     """Powertools' batch processor, which hands `act` the bodies of all records in one call.
 
-    `act` returns an outcome for each body, in order. Failed records are listed in the answer, all of
-    them if need be: the batch never raises.
+    `act` returns an outcome for each body, in order. Failed records are listed in the answer, all
+    of them if need be: the batch never raises.
     """
 
     def __init__(self) -> None:

@@ -8,6 +8,7 @@ import pytest
 from given import work
 
 from capture.outbox import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, Outbox, sqs_client
+from local.functions import REGION
 from local.lifeline import Lifeline
 from local.sqs import Sqs
 from shortterm.work import decode
@@ -26,6 +27,7 @@ def sqs(tmp_path_factory):
 @pytest.fixture
 def outbox(sqs, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", sqs.endpoint)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     client = sqs_client()
     client.purge_queue(QueueUrl=sqs.queue_url)
     yield Outbox(client, sqs.queue_url, capacity=100)
