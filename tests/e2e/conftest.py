@@ -24,7 +24,7 @@ def stack(tmp_path_factory) -> Iterator[Stack]:
         state=state,
         containers=2,
         visibility_timeout=1,
-        max_receive_count=2,
+        max_receive_count=5,
         settings={"LOG_LEVEL": "DEBUG"},
     ) as stack:
         yield stack

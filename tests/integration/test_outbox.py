@@ -29,7 +29,6 @@ def outbox(sqs, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", sqs.endpoint)
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     client = sqs_client()
-    client.purge_queue(QueueUrl=sqs.queue_url)
     yield Outbox(client, sqs.queue_url, capacity=100)
     client.close()
 
@@ -41,8 +40,11 @@ def received(sqs):
     def take() -> list[str]:
         client = sqs_client()
         answer = client.receive_message(QueueUrl=sqs.queue_url, MaxNumberOfMessages=10)
+        messages = answer.get("Messages", [])
+        for message in messages:
+            client.delete_message(QueueUrl=sqs.queue_url, ReceiptHandle=message["ReceiptHandle"])
         client.close()
-        return sorted(decode(it["Body"]).turn_id for it in answer.get("Messages", []))
+        return sorted(decode(it["Body"]).turn_id for it in messages)
 
     return take
 
