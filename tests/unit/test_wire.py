@@ -30,10 +30,10 @@ def told(value) -> Mismatch:
     [
         ([], "body", "object, got array"),
         ({}, "name", "a value: the field is required"),
-        ({"name": 1}, "name", "str, got int"),
+        ({"name": 1}, "name", "string, got integer"),
         ({"name": "a b"}, "name", ID_SHAPE),
         ({"name": "a", "inner": [{}]}, "inner[0].at", "a value: the field is required"),
-        ({"name": "a", "inner": [{"at": -1}]}, "inner[0].at", "int >= 0"),
+        ({"name": "a", "inner": [{"at": -1}]}, "inner[0].at", "integer >= 0"),
         ({"name": "a", "level": "CANARY"}, "level", "A or B"),
         ({"name": "a", "CANARY": 1}, "body", "another value"),
     ],

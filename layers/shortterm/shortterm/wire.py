@@ -41,6 +41,8 @@ class Mismatch(ValueError):
 _AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`\Z")
 _MISSING = re.compile(r"\AObject missing required field `(?P<name>\w+)`")
 _EXPECTED = re.compile(r"\AExpected (?P<what>.+)\Z", re.DOTALL)
+_QUOTED = re.compile(r"`([^`]*)`")
+_JSON_NAMES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 
 
 def mismatch(error: ValidationError, choices: dict[str, str] | None = None) -> Mismatch:
@@ -60,5 +62,10 @@ def mismatch(error: ValidationError, choices: dict[str, str] | None = None) -> M
     if "matching regex" in complaint:
         return Mismatch(field, ID_SHAPE)
     if expected := _EXPECTED.match(complaint):
-        return Mismatch(field, expected["what"].replace("`", ""))
+        return Mismatch(field, _QUOTED.sub(_in_json, expected["what"]))
     return Mismatch(field, "another value")
+
+
+def _in_json(quoted: re.Match[str]) -> str:
+    """Name Python's types as a client in any language knows them."""
+    return re.sub(r"\w+", lambda word: _JSON_NAMES.get(word[0], word[0]), quoted[1])

@@ -1,0 +1,45 @@
+"""The documents say what the code does: settings, metrics, fields and parameters."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from capture.query import Query
+from capture.settings import Settings as CaptureSettings
+from capture.turn import Message, PersonaResponse, Turn
+from shortterm.telemetry import Metric
+from writer.settings import Settings as WriterSettings
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def first_cells(page: str) -> set[str]:
+    """The code-quoted words in the first column of the page's tables."""
+    rows = re.findall(r"^\| (`[^|]+) \|", (ROOT / page).read_text("utf-8"), re.MULTILINE)
+    return set(re.findall(r"`(\w+)`", " ".join(rows)))
+
+
+def test_the_readme_lists_every_setting_with_its_default():
+    page = (ROOT / "README.md").read_text("utf-8")
+    settings = {
+        field.name.upper(): field
+        for kind in (CaptureSettings, WriterSettings)
+        for field in msgspec.structs.fields(kind)
+    }
+    named = {cell for cell in first_cells("README.md") if cell.isupper()}
+    assert named == {*settings, "LOG_LEVEL"}
+    for name, field in settings.items():
+        default = "must be set" if field.required else f"{field.default}"
+        assert re.search(rf"\| `{name}` \| [^|]+ \| {default} \|", page), name
+
+
+def test_every_metric_is_explained():
+    assert first_cells("docs/metrics.md") == set(Metric)
+
+
+@pytest.mark.parametrize("kind", [Turn, Message, PersonaResponse, Query])
+def test_every_field_is_documented(kind):
+    names = {field.encode_name for field in msgspec.structs.fields(kind)}
+    assert names <= first_cells("docs/api.md")
