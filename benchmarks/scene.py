@@ -3,6 +3,7 @@
 import json
 import random
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,11 @@ ALPHABETS = {
 }
 
 
+def texts(length: int, script: str = "ASCII", count: int = 500) -> list[str]:
+    """Return a stock to draw from: making text costs more than most of what is measured."""
+    return [text(length, script) for _ in range(count)]
+
+
 def text(length: int, script: str = "ASCII") -> str:
     """Return `length` characters that look like words; visible at both ends."""
     inner = "".join(CHANCE.choices(ALPHABETS[script], k=length - 2))
@@ -25,7 +31,7 @@ def text(length: int, script: str = "ASCII") -> str:
 
 
 def turn(number: int, user: str, channel: str, server: str, contents: list[str]) -> dict[str, Any]:
-    """Return a guild turn as JSON: all of `contents` but the last are messages, that is the reply."""
+    """Return a guild turn as JSON: `contents` are its messages, the last one is the reply."""
     now = time.time_ns() // 1_000_000
     *heard, spoken = contents
     return {
@@ -60,8 +66,13 @@ def turn(number: int, user: str, channel: str, server: str, contents: list[str])
     }
 
 
+@cache
+def _read(name: str) -> str:
+    return (EVENTS / f"{name}.json").read_text("utf-8")
+
+
 def load_event(name: str) -> dict[str, Any]:
-    event: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text("utf-8"))
+    event: dict[str, Any] = json.loads(_read(name))
     return event
 
 

@@ -62,5 +62,11 @@ def refusing_first_for_good(entries: list[dict[str, Any]]) -> dict[str, Any]:
     return accepting(others) | {"Failed": [_failed(first, sender_fault=True)]}
 
 
+def refusing_first_two(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    first, second, *others = entries
+    failed = [_failed(it, sender_fault=False) for it in (first, second)]
+    return accepting(others) | {"Failed": failed}
+
+
 def _failed(entry: dict[str, Any], *, sender_fault: bool) -> dict[str, Any]:
     return {"Id": entry["Id"], "SenderFault": sender_fault, "Code": "InternalError"}

@@ -40,7 +40,7 @@ memory = Memory(
     clock=now,
 )
 outbox = Outbox(sqs_client(), settings.work_queue_url, capacity=settings.outbox_max_messages)
-container = Container(container=uuid.uuid4().hex, since=now())
+container = Container(id=uuid.uuid4().hex, since=now())
 
 # debug=False whatever the environment says: the resolver's debug mode prints whole events.
 api = APIGatewayRestResolver(debug=False)
@@ -77,10 +77,14 @@ def post_turn() -> Response[str]:
             now=now(),
             max_lines=settings.max_messages_per_channel,
         )
+        return _captured(outcome)
     except Exception as error:
         telemetry.count(Metric.CAPTURE_FAILURES)
         logger.warning("A turn could not be remembered", extra=telemetry.describe(error))
         return _json(HTTPStatus.ACCEPTED, {"status": "failed"})
+
+
+def _captured(outcome: Captured | Skipped) -> Response[str]:
     match outcome:
         case Skipped(reason):
             telemetry.count_by(Metric.TURNS_SKIPPED, "reason", reason)
@@ -113,7 +117,7 @@ def get_health() -> Response[str]:
         HTTPStatus.OK,
         {
             "status": "ok",
-            "container": container.container,
+            "container": container.id,
             "since": container.since,
             "entries": memory.entries,
             "bytes": memory.bytes,
@@ -163,7 +167,9 @@ def _request_id() -> str:
 
 
 def _json(status: HTTPStatus, body: object) -> Response[str]:
-    return Response(status.value, "application/json", _encode(body).decode())
+    # What people said is kept by no cache on the way either.
+    headers: dict[str, str | list[str]] = {"Cache-Control": "no-store"}
+    return Response(status.value, "application/json", _encode(body).decode(), headers)
 
 
 def _problem(status: HTTPStatus, title: str, **members: str) -> Response[str]:

@@ -57,7 +57,7 @@ def clean(text: str) -> str:
     Text that carries neither a custom emoji nor a per-turn annotation, NUL or lone surrogate comes
     back as it was, byte for byte.
     """
-    text = _storable(text)
+    text = storable(text)
     # Most messages carry nothing of interest: three scans at the speed of memchr tell.
     if "<:" in text or "<a:" in text or "[System: " in text:
         return _rewritten(text)
@@ -68,19 +68,19 @@ def clean_name(name: str) -> str:
     """Return a speaker's name on one line, without controls or direction overrides."""
     if name.isascii() and name.isprintable():
         return name.strip()
-    return " ".join(_NOT_IN_A_NAME.sub(" ", _storable(name)).split())
+    return " ".join(_NOT_IN_A_NAME.sub(" ", storable(name)).split())
+
+
+def storable(text: str) -> str:
+    """Return `text` without NUL, and with U+FFFD for lone surrogates: UTF-8 can encode it."""
+    if text.isascii():
+        return text.replace(_NUL, "") if _NUL in text else text
+    return _SURROGATE.sub("\ufffd", text.replace(_NUL, ""))
 
 
 def is_visible(text: str) -> bool:
     """Tell whether a reader would see anything of `text`."""
     return _VISIBLE.search(text) is not None
-
-
-def _storable(text: str) -> str:
-    """Return `text` without NUL and lone surrogates, which Postgres and UTF-8 refuse."""
-    if text.isascii():
-        return text.replace(_NUL, "") if _NUL in text else text
-    return _SURROGATE.sub("\ufffd", text.replace(_NUL, ""))
 
 
 def _rewritten(text: str) -> str:
@@ -130,7 +130,7 @@ def _mended(text: str, cuts: list[int]) -> str:
         pieces = [first.rstrip(" \t"), *(it.rstrip(" \t") for it in inner), last]
         line = " ".join(filter(None, pieces))
         parts.append(text[done:start])
-        if line:
+        if line.strip("\r"):
             parts.append(line)
             done = end
         else:

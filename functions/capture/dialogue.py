@@ -20,7 +20,7 @@ class Line(Private, frozen=True):
     timestamp: int
 
 
-def window(turn: Turn, *, limit: int, occurred_at: int) -> tuple[Line, ...]:
+def lines(turn: Turn, *, limit: int, occurred_at: int) -> tuple[Line, ...]:
     """Return the newest `limit` lines of `turn`, oldest first (design, section 5.2).
 
     A message without time, and every response, is as old as the turn.
@@ -55,14 +55,17 @@ def _spoken(turn: Turn, occurred_at: int) -> Iterator[Line]:
 
 
 def _persona_name(message: Message) -> str:
-    return clean_name(message.persona_name or "") or clean_name(message.author_name)
+    name = clean_name(message.persona_name or "")
+    return name if is_visible(name) else clean_name(message.author_name)
 
 
 def _reports(heard: list[Line], spoken: list[Line]) -> bool:
     """Tell whether the history already ends with what was just spoken."""
     ending = heard[-len(spoken) :]
-    return [_said(line) for line in ending] == [_said(line) for line in spoken]
+    return len(ending) == len(spoken) and all(map(_is_same, ending, spoken))
 
 
-def _said(line: Line) -> tuple[str, str, str]:
-    return line.role, line.speaker, line.content
+def _is_same(heard: Line, spoken: Line) -> bool:
+    # A response without a name was posted by the bot under whatever name it has there.
+    same_speaker = not spoken.speaker or heard.speaker == spoken.speaker
+    return heard.role == spoken.role and heard.content == spoken.content and same_speaker

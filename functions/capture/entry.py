@@ -7,6 +7,7 @@ from shortterm.scope import Scope
 from shortterm.wire import Private
 
 _encoder = msgspec.msgpack.Encoder()
+_buffer = bytearray()
 _decoder = msgspec.msgpack.Decoder(tuple[tuple[Role, str, str, int], ...])
 
 
@@ -37,7 +38,9 @@ class Window(Private, frozen=True, eq=False, gc=False):
 def pack(lines: tuple[Line, ...]) -> bytes:
     """Return `lines` as a window holds them."""
     fields = [(it.role, it.speaker, it.content, it.timestamp) for it in lines]
-    return _encoder.encode(fields)
+    # Through a buffer: the bytes that `encode` returns keep up to half as much room to grow.
+    _encoder.encode_into(fields, _buffer)
+    return bytes(_buffer)
 
 
 class Entry(Private, frozen=True, gc=False):
@@ -58,7 +61,8 @@ class Entry(Private, frozen=True, gc=False):
         `turns` is what the turn adds to the cadence. A turn that occurred before the newest one
         held here is too late to change the window (design, section 5.5).
         """
-        in_time = window.occurred_at >= self.window.occurred_at
+        # A clock that stepped back left a window from the future: now is new enough.
+        in_time = window.occurred_at >= min(self.window.occurred_at, now)
         return msgspec.structs.replace(
             self,
             window=window if in_time else self.window,

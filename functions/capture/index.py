@@ -1,4 +1,4 @@
-"""Which scopes belong to an owner or a channel, so that a read costs what it returns."""
+"""Which scopes belong to an owner or a channel, newest first: a read costs what it returns."""
 
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
@@ -9,45 +9,43 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Index(Generic[K]):
-    """Scopes by key, in no order.
+    """Scopes by key, each in the order in which they were last added.
 
-    Most users talk in one channel: a lone scope is held bare, since a set of one weighs more than
-    the scope itself.
+    Most users talk in one channel: a lone scope is held bare, since a dictionary of one weighs
+    more than the scope itself.
     """
 
     def __init__(self) -> None:
-        self._scopes: dict[K, Scope | set[Scope]] = {}
-
-    def __len__(self) -> int:
-        return len(self._scopes)
+        self._scopes: dict[K, Scope | dict[Scope, None]] = {}
 
     def __contains__(self, key: K) -> bool:
         return key in self._scopes
 
-    def of(self, key: K) -> Iterator[Scope]:
+    def newest_first(self, key: K) -> Iterator[Scope]:
         """Yield the scopes under `key`; they must not change meanwhile."""
         held = self._scopes.get(key)
         if isinstance(held, Scope):
             yield held
         elif held:
-            yield from held
+            yield from reversed(held)
 
     def add(self, key: K, scope: Scope) -> None:
-        """Put `scope` under `key`; adding it again changes nothing."""
+        """Put `scope` under `key`, or make it the newest there."""
         held = self._scopes.get(key)
-        if held is None:
+        if held is None or held == scope:
             self._scopes[key] = scope
-        elif isinstance(held, set):
-            held.add(scope)
-        elif held != scope:
-            self._scopes[key] = {held, scope}
+        elif isinstance(held, Scope):
+            self._scopes[key] = {held: None, scope: None}
+        else:
+            held.pop(scope, None)
+            held[scope] = None
 
     def discard(self, key: K, scope: Scope) -> None:
         """Take `scope` from under `key`, if it is there; a key without scopes is forgotten."""
         held = self._scopes.get(key)
-        if isinstance(held, set):
-            held.discard(scope)
+        if isinstance(held, dict):
+            held.pop(scope, None)
             if len(held) == 1:
-                self._scopes[key] = held.pop()
+                self._scopes[key] = held.popitem()[0]
         elif held == scope:
             del self._scopes[key]

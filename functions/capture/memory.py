@@ -8,20 +8,22 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from sys import getsizeof
 
-from cachetools import LRUCache, TLRUCache
+from cachetools import Cache, LRUCache, TLRUCache
 
 from capture.entry import Entry, Window
 from capture.index import Index
-from capture.rules import Remembrance
 from shortterm.scope import Scope, ScopeKind
+from shortterm.work import ScopeWork
 
 # What an entry and a window weigh beside their text: the structs, their slots in the cache, its
 # order and its expiry heap, and in the indexes (`make bench` compares with real memory).
-ENTRY_BYTES = 640
-WINDOW_BYTES = 280
+ENTRY_BYTES = 480
+WINDOW_BYTES = 480
 # How many turns back a turn that is posted again is known, so that it advances no counter twice.
 # Only the writer's ledger knows for good.
 RECENT_TURNS = 4_096
+# How many private channels are known as such when nothing of them is held any more.
+PRIVATE_CHANNELS = 16_384
 
 
 class Memory:
@@ -45,9 +47,10 @@ class Memory:
         self._owners: dict[ScopeKind, Index[str]] = {"user": Index(), "server": Index()}
         self._channels: Index[str] = Index()
         self._holders: dict[Window, int] = {}
-        self._recent_turns: LRUCache[str, None] = LRUCache(RECENT_TURNS)
+        self._recent_turns: LRUCache[str, int] = LRUCache(RECENT_TURNS)
+        self._private_channels: LRUCache[str, int] = LRUCache(PRIVATE_CHANNELS)
 
-    def remember(self, turn_id: str, scopes: Iterable[Remembrance], window: Window) -> list[Entry]:
+    def remember(self, turn_id: str, scopes: Iterable[ScopeWork], window: Window) -> list[Entry]:
         """Keep `window` for each of the turn's scopes and return their entries.
 
         An unexpired entry keeps its summary, categories and cadence; the live one advances its
@@ -55,16 +58,23 @@ class Memory:
         """
         self._tick()
         new = turn_id not in self._recent_turns
-        self._recent_turns[turn_id] = None
         entries = []
-        for scope, lineage_id, live in scopes:
-            held = self._entries.get(scope)
-            entry = held or Entry(scope, window, self._now)
-            entry = entry.with_turn(window, lineage_id, turns=int(live and new), now=self._now)
+        for it in scopes:
+            held = self._entries.get(it.scope)
+            entry = (held or Entry(it.scope, window, self._now)).with_turn(
+                window, it.persona_lineage_id, turns=int(it.live and new), now=self._now
+            )
             self._put(entry, held)
+            self._note_privacy(it.scope.channel_id, window)
             entries.append(entry)
         self._evict()
+        if new:
+            self._recent_turns[turn_id] = window.occurred_at
         return entries
+
+    def time_of(self, turn_id: str) -> int | None:
+        """Return when a recent turn occurred (ms), or None for one that was not remembered."""
+        return self._recent_turns.get(turn_id)
 
     def summarize(
         self, scope: Scope, summary: str | None, categories: tuple[tuple[str, str], ...]
@@ -87,19 +97,27 @@ class Memory:
         self._tick()
         return self._entries.get(scope)
 
-    def of_owner(self, kind: ScopeKind, owner_id: str) -> list[Entry]:
-        """Return the entries of a user or a server, in no order."""
-        self._tick()
-        return list(self._held(self._owners[kind].of(owner_id)))
+    def of_owner(self, kind: ScopeKind, owner_id: str) -> Iterator[Entry]:
+        """Yield the entries of a user or a server, the last updated first.
 
-    def of_channel(self, channel_id: str) -> list[Entry]:
-        """Return the entries of a channel, whoever owns them, in no order."""
+        Looking is not using: what is only looked at does not outlive what was asked for.
+        """
         self._tick()
-        return list(self._held(self._channels.of(channel_id)))
+        return map(self._entries.peek, self._owners[kind].newest_first(owner_id))
+
+    def knows(self, kind: ScopeKind, owner_id: str) -> bool:
+        """Tell whether anything of a user or a server is held."""
+        self._tick()
+        return owner_id in self._owners[kind]
+
+    def of_channel(self, channel_id: str) -> Iterator[Entry]:
+        """Yield the entries of a channel, whoever owns them, the last updated first."""
+        self._tick()
+        return map(self._entries.peek, self._channels.newest_first(channel_id))
 
     def is_private(self, channel_id: str) -> bool:
-        """Tell whether anything held was captured in `channel_id` as a private channel."""
-        return any(it.window.is_private for it in self._held(self._channels.of(channel_id)))
+        """Tell whether `channel_id` was private when it was last seen, even if that is gone."""
+        return channel_id in self._private_channels
 
     @property
     def entries(self) -> int:
@@ -117,9 +135,6 @@ class Memory:
         self._now = self._clock()
         self._entries.expire()
 
-    def _held(self, scopes: Iterator[Scope]) -> Iterator[Entry]:
-        return (self._entries[scope] for scope in scopes)
-
     def _expires_at(self, _: Scope, entry: Entry) -> int:
         return entry.updated_at + (self._summary_ttl_ms if entry.summary else self._ttl_ms)
 
@@ -127,11 +142,17 @@ class Memory:
         scope = entry.scope
         self._entries[scope] = entry
         self._hold(entry)
-        if replaced is None:
+        if replaced is not None:
+            self._let_go(replaced)
+        if replaced is None or entry.updated_at != replaced.updated_at:
             self._owners[scope.kind].add(scope.owner_id, scope)
             self._channels.add(scope.channel_id, scope)
-        else:
-            self._let_go(replaced)
+
+    def _note_privacy(self, channel_id: str, window: Window) -> None:
+        if window.is_private:
+            self._private_channels[channel_id] = window.occurred_at
+        elif window.occurred_at >= self._private_channels.get(channel_id, math.inf):
+            del self._private_channels[channel_id]
 
     def _evict(self) -> None:
         while self._bytes > self._max_bytes:
@@ -169,6 +190,10 @@ class _Entries(TLRUCache[Scope, Entry]):
         super().__init__(math.inf, lambda scope, entry, _: expires_at(scope, entry), clock)
         self._expired = expired
 
+    def peek(self, scope: Scope) -> Entry:
+        """Return an entry and leave it where it is in the order of use."""
+        return Cache.__getitem__(self, scope)
+
     def expire(self, time: float | None = None) -> list[tuple[Scope, Entry]]:
         gone = list(super().expire(time))
         for _, entry in gone:
@@ -182,7 +207,8 @@ def _entry_bytes(entry: Entry) -> int:
         text += getsizeof(entry.summary)
     for category in entry.categories:
         text += getsizeof(category) + getsizeof(category[0]) + getsizeof(category[1])
-    return ENTRY_BYTES + text
+    scope = entry.scope
+    return ENTRY_BYTES + len(scope.owner_id) + len(scope.channel_id) + text
 
 
 def _window_bytes(window: Window) -> int:

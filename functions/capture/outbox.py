@@ -1,6 +1,8 @@
 """The only module that talks to SQS: sends a turn's work, and keeps what could not be sent."""
 
+import time
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import boto3
@@ -16,10 +18,11 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 1
 READ_TIMEOUT_S = 2
-# SQS takes ten messages a request. What waited is sent in at most so many requests per turn, so
-# that a long outage is not made up for by one slow turn.
+# What SQS takes in one request.
 BATCH_SIZE = 10
-BATCHES_PER_TURN = 3
+# What waited is sent in further requests only as long as a turn has taken less than this: a long
+# outage is not made up for by one slow turn.
+CATCH_UP_S = 0.5
 
 
 def sqs_client() -> "SQSClient":
@@ -46,40 +49,58 @@ class Outbox:
     """Work on its way to the queue, oldest first, at most `capacity` messages.
 
     What could not be sent waits here, in this container's memory, and goes with the next turn.
+    `clock` returns seconds.
     """
 
-    def __init__(self, client: "SQSClient", queue_url: str, *, capacity: int) -> None:
+    def __init__(
+        self,
+        client: "SQSClient",
+        queue_url: str,
+        *,
+        capacity: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._client = client
         self._queue_url = queue_url
         self._capacity = capacity
+        self._clock = clock
         self._waiting: deque[_Posted] = deque()
         self._number = 0
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def send(self, turn: TurnWork) -> bool:
-        """Send `turn` behind what is waiting; tell whether SQS has accepted it now.
+    def send(self, turn_work: TurnWork) -> bool:
+        """Send `turn_work` behind what is waiting; tell whether SQS has accepted it now.
 
         Never raises for what SQS or the network does: a failed send is a warning and a metric, and
         the work waits. When more than `capacity` wait, the oldest is dropped and counted.
         """
         self._number += 1
-        posted = _Posted(self._number, turn.owner_id, work.encode(turn))
+        posted = _Posted(self._number, turn_work.owner_id, work.encode(turn_work))
         self._waiting.append(posted)
         if len(self._waiting) > self._capacity:
-            self._drop(self._waiting.popleft(), "outbox_full")
-        for _ in range(BATCHES_PER_TURN):
-            if not self._waiting or not self._send_batch():
-                break
-        queued = posted not in self._waiting
+            self._waiting.popleft()
+            _count_dropped("outbox_full")
+        queued = self._send_waiting(posted)
         if not queued:
             telemetry.count(Metric.WORK_DEFERRED)
         return queued
 
-    def _send_batch(self) -> bool:
-        """Send the oldest messages; tell whether SQS is worth another request."""
-        batch = [self._waiting.popleft() for _ in range(min(BATCH_SIZE, len(self._waiting)))]
+    def _send_waiting(self, newest: _Posted) -> bool:
+        """Send what waits, oldest first, while it goes well; tell whether `newest` was accepted."""
+        started = self._clock()
+        while True:
+            batch = [self._waiting.popleft() for _ in range(min(BATCH_SIZE, len(self._waiting)))]
+            accepted = self._send_batch(batch)
+            if newest in accepted:
+                return True
+            in_time = self._clock() - started < CATCH_UP_S
+            if len(accepted) < len(batch) or not self._waiting or not in_time:
+                return False
+
+    def _send_batch(self, batch: list[_Posted]) -> list[_Posted]:
+        """Send one request; return what SQS accepted, and put what may be tried again back."""
         try:
             answer = self._client.send_message_batch(
                 QueueUrl=self._queue_url, Entries=[_as_entry(it) for it in batch]
@@ -88,21 +109,23 @@ class Outbox:
         except Exception as error:
             self._waiting.extendleft(reversed(batch))
             logger.warning("Work could not be queued", extra=_described(error))
-            return False
+            return []
         failed = {it["Id"]: it for it in answer.get("Failed", ())}
-        telemetry.count(Metric.WORK_QUEUED, len(batch) - len(failed))
         for posted in reversed(batch):
             if failure := failed.get(str(posted.number)):
                 if failure["SenderFault"]:
                     # SQS will never take it: waiting would only block the others.
-                    self._drop(posted, failure["Code"])
+                    _count_dropped(failure["Code"])
                 else:
                     self._waiting.appendleft(posted)
-        return not failed
+        accepted = [it for it in batch if str(it.number) not in failed]
+        telemetry.count(Metric.WORK_QUEUED, len(accepted))
+        return accepted
 
-    def _drop(self, _: _Posted, reason: str) -> None:
-        telemetry.count(Metric.WORK_DROPPED)
-        logger.error("Work was dropped: a turn will not be counted", extra={"reason": reason})
+
+def _count_dropped(reason: str) -> None:
+    telemetry.count(Metric.WORK_DROPPED)
+    logger.error("Work was dropped: a turn will not be counted", extra={"reason": reason})
 
 
 def _as_entry(posted: _Posted) -> "SendMessageBatchRequestEntryTypeDef":

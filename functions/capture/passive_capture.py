@@ -3,10 +3,11 @@
 from msgspec import Struct
 
 from capture import dialogue
+from capture.cleaning import clean_name
 from capture.entry import Entry, Window, pack
 from capture.memory import Memory
 from capture.outbox import Outbox
-from capture.rules import Remembrance, SkipReason, fan_out, skip_reason
+from capture.rules import SkipReason, fan_out, skip_reason
 from capture.turn import Turn
 from shortterm.work import ScopeWork, TurnWork
 
@@ -39,44 +40,44 @@ def capture(
         return Skipped(reason)
 
     turn_id = turn.turn_id or request_id
-    occurred_at = now if turn.occurred_at is None else min(turn.occurred_at, now)
-    lines = dialogue.window(turn, limit=max_lines, occurred_at=occurred_at)
-    is_private = turn.is_private_channel or _is_thread_of_a_private_channel(turn, memory)
+    occurred_at = min(turn.occurred_at or memory.time_of(turn_id) or now, now)
+    lines = dialogue.lines(turn, limit=max_lines, occurred_at=occurred_at)
+    window = _window(turn, lines, occurred_at, is_private=_is_private(turn, memory))
     scopes = fan_out(turn)
 
-    entries = memory.remember(turn_id, scopes, _window(turn, lines, occurred_at, is_private))
-    queued = outbox.send(_work(turn, scopes, turn_id, occurred_at, is_private))
+    entries = memory.remember(turn_id, scopes, window)
+    queued = outbox.send(_work(turn_id, scopes, window))
     return Captured(turn_id, entries, queued)
 
 
-def _is_thread_of_a_private_channel(turn: Turn, memory: Memory) -> bool:
-    return turn.parent_channel_id is not None and memory.is_private(turn.parent_channel_id)
+def _is_private(turn: Turn, memory: Memory) -> bool:
+    """Tell whether the channel is private, or a thread under a channel that is known to be."""
+    parent = turn.parent_channel_id
+    return bool(turn.is_private_channel) or (parent is not None and memory.is_private(parent))
 
 
 def _window(
-    turn: Turn, lines: tuple[dialogue.Line, ...], occurred_at: int, is_private: bool
+    turn: Turn, lines: tuple[dialogue.Line, ...], occurred_at: int, *, is_private: bool
 ) -> Window:
     return Window(
         packed_lines=pack(lines),
         length=len(lines),
         occurred_at=occurred_at,
         server_id=turn.server_id,
-        server_name=turn.server_name,
-        channel_name=turn.channel_name,
+        server_name=clean_name(turn.server_name or "") or None,
+        channel_name=clean_name(turn.channel_name or "") or None,
         parent_channel_id=turn.parent_channel_id,
         is_private=is_private,
     )
 
 
-def _work(
-    turn: Turn, scopes: list[Remembrance], turn_id: str, occurred_at: int, is_private: bool
-) -> TurnWork:
+def _work(turn_id: str, scopes: tuple[ScopeWork, ...], window: Window) -> TurnWork:
     return TurnWork(
         version=1,
         turn_id=turn_id,
-        occurred_at=occurred_at,
-        scopes=tuple(ScopeWork(scope, lineage_id, live) for scope, lineage_id, live in scopes),
-        server_id=turn.server_id,
-        parent_channel_id=turn.parent_channel_id,
-        is_private=is_private,
+        occurred_at=window.occurred_at,
+        scopes=scopes,
+        server_id=window.server_id,
+        parent_channel_id=window.parent_channel_id,
+        is_private=window.is_private,
     )

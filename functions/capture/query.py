@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
+from capture.cleaning import storable
 from capture.turn import ServerId, guild
 from shortterm.scope import ScopeKind
 from shortterm.wire import Id, Mismatch, mismatch
@@ -29,17 +30,16 @@ class Query(Struct, frozen=True, rename="camel"):
 
     def __post_init__(self) -> None:
         force_setattr(self, "server_id", guild(self.server_id))
-        force_setattr(self, "scope", self.scope or ("server" if self.server_id else "user"))
 
     @property
     def kind(self) -> ScopeKind:
         """Whose entries are read: the server's in a guild, unless the user's are asked for."""
-        return self.scope or "user"
+        return self.scope or ("user" if self.server_id is None else "server")
 
     @property
     def owner_id(self) -> str:
         """The id of the user or server whose entries are read."""
-        return self.server_id if self.kind == "server" and self.server_id else self.user_id
+        return self.user_id if self.kind == "user" else str(self.server_id)
 
 
 _PARAMETERS = tuple(field.encode_name for field in msgspec.structs.fields(Query))
@@ -60,7 +60,7 @@ def decode(parameters: Mapping[str, Sequence[str]]) -> Query:
             raise Mismatch(name, "one value")
     try:
         query = msgspec.convert(
-            {name: values[0] for name, values in parameters.items()}, Query, strict=False
+            {name: storable(values[0]) for name, values in parameters.items()}, Query, strict=False
         )
     except msgspec.ValidationError as error:
         raise mismatch(error, _CHOICES) from None

@@ -1,6 +1,7 @@
 """The read use case: what this container remembers for the next prompt (design, section 7)."""
 
-from heapq import nlargest
+from collections.abc import Iterable
+from itertools import islice
 from typing import Literal
 
 import msgspec
@@ -13,14 +14,14 @@ from capture.query import Query
 from shortterm.scope import Scope, ScopeKind
 from shortterm.wire import Private
 
-# Lambda answers with 6 MB at most, after escaping: other channels are left out before that.
-MAX_OTHERS_BYTES = 2 * 2**20
+# Lambda answers with 6 MB at most, after the runtime has escaped the body once more.
+MAX_ANSWER_BYTES = 5 * 2**20
 
 
 class Container(Struct, frozen=True):
     """The container that answers: its id, and since when (ms) it remembers."""
 
-    container: str
+    id: str
     since: int
 
 
@@ -55,9 +56,9 @@ class Remembered(Private, frozen=True):
 
 
 class Recollection(Private, frozen=True):
-    """The answer; `truncated` is there only if channels were left out for their size."""
+    """The answer; `truncated` is there only if something was left out for its size."""
 
-    current: Remembered | None
+    current: Raw | None
     others: list[Raw]
     memory: MemoryState
     durable: Literal["fresh", "unavailable"]
@@ -75,22 +76,25 @@ def recall(query: Query, memory: Memory, container: Container) -> Recollection:
     same server.
     """
     kind, owner_id = query.kind, query.owner_id
-    known = memory.of_owner(kind, owner_id)
-    asked = Scope(kind, owner_id, query.channel_id, query.persona_id)
-    visible = [entry for entry in known if _may_see(query, entry, memory)]
-    current = next((entry for entry in visible if entry.scope == asked), None)
-    others = nlargest(
+    asked = memory.get(Scope(kind, owner_id, query.channel_id, query.persona_id))
+    current = asked if asked and _may_see(query, asked, memory) else None
+    others = islice(
+        (
+            entry
+            for entry in memory.of_owner(kind, owner_id)
+            if _is_another_channel(query, entry) and _may_see(query, entry, memory)
+        ),
         query.limit,
-        (entry for entry in visible if _is_another_channel(query, entry)),
-        key=lambda entry: (entry.updated_at, entry.window.occurred_at, entry.scope.key),
     )
-    answered, truncated = _within_bounds(others)
+    answer = _Answer(MAX_ANSWER_BYTES)
     return Recollection(
-        current=None if current is None else _remembered(current),
-        others=answered,
-        memory=MemoryState(container.container, container.since, "warm" if known else "cold"),
+        current=answer.cut_to_fit(current) if current else None,
+        others=answer.as_many_as_fit(others),
+        memory=MemoryState(
+            container.id, container.since, "warm" if memory.knows(kind, owner_id) else "cold"
+        ),
         durable="unavailable",
-        truncated=True if truncated else UNSET,
+        truncated=True if answer.truncated else UNSET,
     )
 
 
@@ -99,9 +103,14 @@ def _may_see(query: Query, entry: Entry, memory: Memory) -> bool:
     same_server = window.server_id == query.server_id
     if not same_server and not query.include_other_servers:
         return False
+    if same_server and query.is_private_channel:
+        return True
     parent = window.parent_channel_id
-    private = window.is_private or (parent is not None and memory.is_private(parent))
-    return not private or (same_server and query.is_private_channel)
+    return not (
+        window.is_private
+        or memory.is_private(entry.scope.channel_id)
+        or (parent is not None and memory.is_private(parent))
+    )
 
 
 def _is_another_channel(query: Query, entry: Entry) -> bool:
@@ -111,16 +120,49 @@ def _is_another_channel(query: Query, entry: Entry) -> bool:
     )
 
 
-def _within_bounds(entries: list[Entry]) -> tuple[list[Raw], bool]:
-    room = MAX_OTHERS_BYTES
-    answered: list[Raw] = []
-    for entry in entries:
-        encoded = _encode(_remembered(entry))
-        room -= len(encoded)
-        if room < 0:
-            return answered, True
-        answered.append(Raw(encoded))
-    return answered, False
+class _Answer:
+    """Encodes entries for as long as there is room."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self.truncated = False
+
+    def cut_to_fit(self, entry: Entry) -> Raw:
+        """Return `entry` encoded, without its oldest lines if it is too large with them."""
+        remembered = _remembered(entry)
+        encoded = _encode(remembered)
+        if _weight(encoded) > self._room:
+            self.truncated = True
+            encoded = _encode(self._without_oldest_lines(remembered))
+        self._room -= _weight(encoded)
+        return Raw(encoded)
+
+    def as_many_as_fit(self, entries: Iterable[Entry]) -> list[Raw]:
+        """Return `entries` encoded, up to the first that does not fit."""
+        fitting: list[Raw] = []
+        for entry in entries:
+            encoded = _encode(_remembered(entry))
+            self._room -= _weight(encoded)
+            if self._room < 0:
+                self.truncated = True
+                break
+            fitting.append(Raw(encoded))
+        return fitting
+
+    def _without_oldest_lines(self, remembered: Remembered) -> Remembered:
+        room = self._room - _weight(_encode(msgspec.structs.replace(remembered, lines=())))
+        newest: list[Line] = []
+        for line in reversed(remembered.lines):
+            room -= _weight(_encode(line)) + len(",")
+            if room < 0:
+                break
+            newest.append(line)
+        return msgspec.structs.replace(remembered, lines=tuple(reversed(newest)))
+
+
+def _weight(encoded: bytes) -> int:
+    """Return the bytes that `encoded` takes as a string inside the function's own JSON answer."""
+    return len(encoded) + encoded.count(b'"') + encoded.count(b"\\")
 
 
 def _remembered(entry: Entry) -> Remembered:

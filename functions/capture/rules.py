@@ -6,6 +6,7 @@ from typing import NamedTuple
 from capture.cleaning import clean, is_visible
 from capture.turn import Turn
 from shortterm.scope import Scope
+from shortterm.work import ScopeWork
 
 
 class SkipReason(StrEnum):
@@ -22,14 +23,6 @@ class Persona(NamedTuple):
 
     persona_id: str | None
     lineage_id: str | None
-
-
-class Remembrance(NamedTuple):
-    """One scope that a turn is remembered under; `live` marks the one whose cadence it advances."""
-
-    scope: Scope
-    lineage_id: str | None
-    live: bool
 
 
 def skip_reason(turn: Turn) -> SkipReason | None:
@@ -58,17 +51,18 @@ def personas(turn: Turn) -> list[Persona]:
     return [Persona(*it) for it in lineages.items()]
 
 
-def fan_out(turn: Turn) -> list[Remembrance]:
+def fan_out(turn: Turn) -> tuple[ScopeWork, ...]:
     """Return the scopes of `turn`: per persona the user's, and in a guild the server's, too.
 
     The live one is the server's in a guild and the user's in a direct message (design, section 3).
     """
-    scopes = []
+    scopes: list[ScopeWork] = []
     for persona_id, lineage_id in personas(turn):
-        in_guild = turn.server_id is not None
         users = Scope("user", turn.user_id, turn.channel_id, persona_id)
-        scopes.append(Remembrance(users, lineage_id, live=not in_guild))
-        if turn.server_id is not None:
+        if turn.server_id is None:
+            scopes.append(ScopeWork(users, lineage_id, live=True))
+        else:
             servers = Scope("server", turn.server_id, turn.channel_id, persona_id)
-            scopes.append(Remembrance(servers, lineage_id, live=True))
-    return scopes
+            scopes.append(ScopeWork(users, lineage_id))
+            scopes.append(ScopeWork(servers, lineage_id, live=True))
+    return tuple(scopes)

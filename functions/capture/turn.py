@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import force_setattr
 
+from capture.cleaning import storable
 from shortterm.wire import Id, Millis, Mismatch, Private, mismatch
 
 PrivacyLevel = Literal["MINIMAL", "PARTIAL", "FULL"]
@@ -23,7 +24,7 @@ _CHOICES = {"privacyLevel": "MINIMAL, PARTIAL or FULL"}
 class Message(Private, frozen=True):
     """One message of the bot's simplified history, oldest first; `created_at` in ms."""
 
-    author_type: Annotated[str, Meta(max_length=32)]
+    author_type: Name
     author_name: Name
     content: Text
     persona_name: Name | None = None
@@ -64,7 +65,7 @@ class Turn(Private, frozen=True):
     server_name: Name | None = None
     channel_name: Name | None = None
     parent_channel_id: Id | None = None
-    is_private_channel: bool = False
+    is_private_channel: bool | None = None
     is_stop_response: bool = False
 
     def __post_init__(self) -> None:
@@ -79,8 +80,8 @@ def guild(server_id: str | None) -> str | None:
 def decode(body: str) -> Turn:
     """Return the turn in a request's body.
 
-    The JSON is read by the standard library, since it sees what a faster decoder hides: a key that
-    is given twice, and a lone surrogate. Raises Mismatch, naming the field.
+    The JSON is read by the standard library, since it sees what a faster decoder hides or refuses:
+    a key that is given twice, and a lone surrogate. Raises Mismatch, naming the field.
     """
     try:
         return msgspec.convert(_read(body), Turn)
@@ -89,12 +90,14 @@ def decode(body: str) -> Turn:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        # An unknown key may itself be somebody's words.
-        raise Mismatch(twice if twice in _KNOWN_KEYS else "body", "each key once per object")
+    """Return an object whose keys are each given once, as text that can be encoded."""
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        key = storable(key)
+        if key in values:
+            # An unknown key may itself be somebody's words.
+            raise Mismatch(key if key in _KNOWN_KEYS else "body", "each key once per object")
+        values[key] = storable(value) if isinstance(value, str) else value
     return values
 
 
@@ -115,8 +118,6 @@ def _read(body: str) -> Any:
         return _json.decode(body)
     except (json.JSONDecodeError, RecursionError):
         raise Mismatch("body", "a JSON object") from None
-    except Mismatch:
-        raise
     except ValueError:
         # An integer of more digits than Python converts.
         raise Mismatch("body", "JSON with numbers of a sane length") from None

@@ -31,7 +31,7 @@ class Migration(NamedTuple):
 
 
 class Edited(Exception):
-    """A migration that has been applied was changed, renamed or removed since: add a new one."""
+    """A migration that has been applied was changed or renamed since: add a new one instead."""
 
 
 class _Applied(NamedTuple):
@@ -100,8 +100,7 @@ def _migrate(connection: Connection[Any], migrations: list[Migration]) -> list[M
 
 
 def _check(applied: list[_Applied], migrations: list[Migration]) -> None:
-    if len(applied) > len(migrations):
-        raise Edited(f"the database has {len(applied)} migrations, this release {len(migrations)}")
+    # A database that is ahead belongs to a later release: rolling back to this one is no fault.
     for past, migration in zip(applied, migrations, strict=False):
         if past != (migration.number, migration.name, migration.checksum):
             raise Edited(f"migration {past.number:04}_{past.name} is not what was applied")

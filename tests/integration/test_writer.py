@@ -132,6 +132,12 @@ def test_a_message_that_the_database_refuses_fails_alone(write, rows, refusing, 
     assert (counted["TurnsApplied"], counted["TurnsRepeated"]) == (2, 0)
 
 
+def test_unreadable_and_refused_messages_each_fail_under_their_own_id(write, rows, refusing):
+    batch = ["not json", work("t1"), work("t2", server="poison"), work("t3")]
+    assert write(*batch) == ["m0", "m2"]
+    assert rows()[SERVERS]["turns_since_refresh"] == 2
+
+
 def test_a_refused_turn_is_not_in_the_ledger_and_counts_when_it_is_good(write, rows, refusing, sql):
     write(work("t1", server="poison"))
     assert sql("SELECT turn_id FROM applied_turns") == []
@@ -160,6 +166,46 @@ def test_a_container_that_never_read_the_row_does_not_lose_its_summary(write, ro
     assert (row["summary"], row["categories"]) == ("tides", {"mood": "calm"})
     assert (row["last_refreshed_turn"], row["turns_since_refresh"]) == (9, 1)
     assert row["persona_lineage_id"] == "3"
+
+
+def test_a_repeated_turn_writes_no_row(write, sql):
+    write(work("t1", lineage="3"))
+    versions = sql("SELECT xmin::text, updated_at FROM short_term_memories ORDER BY scope")
+    write(work("t1", lineage="3"))
+    assert sql("SELECT xmin::text, updated_at FROM short_term_memories ORDER BY scope") == versions
+
+
+def test_a_turn_moves_the_time_of_update(write, sql, rows):
+    write(work("t1"))
+    sql("UPDATE short_term_memories SET updated_at = '2020-01-01'")
+    write(work("t2", at=NOW + 1))
+    assert {it["updated_at"].year for it in rows().values()} == {datetime.now(UTC).year}
+
+
+def test_the_place_of_a_row_once_known_stays(write, rows):
+    write(work("t1", parent_channel_id="p"))
+    write(work("t2", at=NOW + 1, parent_channel_id="q"))
+    write(work("t3", at=NOW + 2))
+    assert {it["parent_channel_id"] for it in rows().values()} == {"p"}
+    assert {it["server_id"] for it in rows().values()} == {"s"}
+
+
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_latest_turn_says_whether_a_channel_is_private(write, rows, apart, order):
+    turns = [work("t1", at=NOW, is_private=True), work("t2", at=NOW + 1, is_private=False)]
+    batch = [turns[number] for number in order]
+    for part in [[it] for it in batch] if apart else [batch]:
+        write(*part)
+    assert {it["is_private"] for it in rows().values()} == {False}
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_the_first_lineage_stands_in_one_batch_or_several(write, rows, apart):
+    batch = [work("t1", at=NOW, lineage="9"), work("t2", at=NOW + 1, lineage="3")]
+    for part in [[it] for it in batch] if apart else [batch]:
+        write(*part)
+    assert {it["persona_lineage_id"] for it in rows().values()} == {"9"}
 
 
 def test_a_lineage_is_filled_in_once_and_never_changed(write, rows):
@@ -251,18 +297,48 @@ def test_the_writer_finds_postgres_again(app_of, server, database_url, writer_ur
     assert rows()[SERVERS]["turns_since_refresh"] == 2
 
 
-def test_no_transaction_is_left_open(write, sql):
-    write(work("t1"), "not json")
-    states = sql("SELECT state FROM pg_stat_activity WHERE usename = 'stm_writer'")
-    assert {state for (state,) in states} <= {"idle"}
+def test_a_commit_whose_answer_is_lost_counts_once(writer, rows, monkeypatch):
+    """The transaction commits, and the connection breaks before the writer hears of it."""
+    apply, answers = store.apply, []
+
+    def unheard(connection, works):
+        answers.append(apply(connection, works))
+        if len(answers) == 1:
+            connection.close()
+            raise psycopg.OperationalError("the answer never came")
+        return answers[-1]
+
+    monkeypatch.setattr(store, "apply", unheard)
+    writer.database.run(lambda connection: connection.execute("SELECT 1"))
+    assert failures(writer.handler(sqs(work("t1")), None)) == []
+    assert answers == [1, 0]
+    assert rows()[SERVERS]["turns_since_refresh"] == 1
+
+
+def test_an_error_that_is_not_the_datas_brings_all_back(writer, sql, emitted):
+    sql("REVOKE ALL ON applied_turns FROM stm_writer")
+    answer = writer.handler(sqs(work("t1"), work("t2")), None)
+    assert failures(answer) == ["m0", "m1"]
+    assert emitted()["BatchesReturned"] == 1
+
+
+def test_no_transaction_is_left_open(write, sql, refusing):
+    write(work("t1"), "not json", work("t2", server="poison"))
+    states = sql(
+        "SELECT state FROM pg_stat_activity"
+        " WHERE usename = 'stm_writer' AND datname = current_database()"
+    )
+    assert states == [("idle",)]
 
 
 def test_the_session_has_the_time_limits(writer, write):
     write(work("t1"))
     connection = writer.database._connection
-    for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
-        (value,) = connection.execute(f"SHOW {name}").fetchone()
-        assert value != "0"
+    limits = {
+        name: connection.execute(f"SHOW {name}").fetchone()[0]
+        for name in ("statement_timeout", "idle_in_transaction_session_timeout")
+    }
+    assert limits == {"statement_timeout": "10s", "idle_in_transaction_session_timeout": "15s"}
 
 
 def test_two_writers_with_rows_in_opposite_orders_do_not_deadlock(writer_url, database_url, rows):
@@ -293,17 +369,45 @@ def test_two_writers_with_rows_in_opposite_orders_do_not_deadlock(writer_url, da
     assert {it["turns_since_refresh"] for key, it in rows().items() if key[0] == "server"} == {30}
 
 
+def test_two_writers_one_by_one_in_opposite_orders_do_not_deadlock(writer_url, rows):
+    """Message by message there is no order of rows: the batches wait for each other as a whole."""
+    channels = [f"c{number}" for number in range(10)]
+    started = threading.Barrier(2)
+    errors = []
+
+    def run(name, order):
+        with psycopg.connect(writer_url, autocommit=True) as connection:
+            for batch in range(10):
+                works = [work(f"{name}-{batch}-{channel}", channel=channel) for channel in order]
+                started.wait(timeout=20)
+                try:
+                    store.apply_each(connection, works)
+                except psycopg.Error as error:
+                    errors.append(error)
+
+    writers = [
+        threading.Thread(target=run, args=("a", channels)),
+        threading.Thread(target=run, args=("b", channels[::-1])),
+    ]
+    for thread in writers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    assert errors == []
+    assert {it["turns_since_refresh"] for key, it in rows().items() if key[0] == "server"} == {20}
+
+
 def test_a_deadlock_with_somebody_else_is_tried_again(writer_url, sql, rows):
     """Another session holds one row and then asks for the other; the writer loses and retries."""
-    options = "-c deadlock_timeout=300ms"
     with psycopg.connect(writer_url, autocommit=True) as connection:
         store.apply(connection, [work("t0")])
-    impatient = Database(_superuser(writer_url, options), application_name="impatient")
+    impatient = Database(writer_url, application_name="impatient")
     done = threading.Thread(
         target=lambda: impatient.run(lambda it: store.apply(it, [work("t1")])), daemon=True
     )
     lock = "SELECT 1 FROM short_term_memories WHERE scope = %s FOR UPDATE"
-    other = _superuser(writer_url, "-c deadlock_timeout=60s")
+    # Only the writer looks for deadlocks while they wait, so it is the one that loses.
+    other = make_conninfo(writer_url, user="postgres", options="-c deadlock_timeout=60s")
     with psycopg.connect(other) as connection:
         connection.execute(lock, ("user",))
         done.start()
@@ -316,10 +420,6 @@ def test_a_deadlock_with_somebody_else_is_tried_again(writer_url, sql, rows):
     assert sql("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") != [
         (0,)
     ]
-
-
-def _superuser(url, options):
-    return make_conninfo(url, user="postgres", options=options)
 
 
 def _until_waiting(sql, application):
@@ -371,6 +471,27 @@ class TestDatabase:
             database.run(dying)
         assert len(tries) == 2
 
+    def test_a_statement_that_takes_too_long_is_not_tried_again(self, database):
+        tries = []
+
+        def slow(connection):
+            tries.append(1)
+            connection.execute("SET statement_timeout = 10")
+            connection.execute("SELECT pg_sleep(5)")
+
+        with pytest.raises(Unavailable):
+            database.run(slow)
+        assert len(tries) == 1
+
+    def test_a_server_that_no_longer_takes_writes_is_left(self, database):
+        def write(connection):
+            connection.execute("SET default_transaction_read_only = on")
+            connection.execute("DELETE FROM applied_turns")
+
+        with pytest.raises(Unavailable):
+            database.run(write)
+        assert database._connection is None
+
     def test_a_data_error_passes_and_the_connection_stays(self, database):
         with pytest.raises(psycopg.DataError):
             database.run(lambda connection: connection.execute("SELECT 1/0"))
@@ -381,8 +502,8 @@ class TestDatabase:
 
 def test_nothing_that_postgres_quotes_is_logged(writer, sql, refusing, logged):
     summarized(sql)
-    sql("UPDATE short_term_memories SET summary = 'CANARY-7f3a'")
-    sql("ALTER TABLE short_term_memories ADD CHECK (turns_since_refresh < 1)")
+    sql("UPDATE short_term_memories SET summary = 'CANARY-7f3a', turns_since_refresh = 1")
+    sql("ALTER TABLE short_term_memories ADD CHECK (turns_since_refresh < 2)")
     answer = writer.handler(sqs(work("t1"), json.dumps({"version": 1, "turnId": "CANARY 1"})), None)
     assert failures(answer) == ["m0", "m1"]
     assert "CheckViolation" in logged()

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
+from shortterm import telemetry
 from shortterm.telemetry import logger
 from shortterm.work import decode
 
@@ -157,9 +158,10 @@ def test_a_body_that_is_no_turn_is_a_4xx_plain_and_in_base64(call, raw):
     assert call("guild-turn", body=raw.decode("utf-8", "replace"))[0] == 400
 
 
-@pytest.mark.parametrize("body", ["%%%", "a", "YQ", "é"])
-def test_bad_base64_is_a_4xx(call, body):
-    assert call("guild-turn", body=body, isBase64Encoded=True)[0] == 400
+def test_bad_base64_is_a_4xx(call, event):
+    good = event("base64-body")["body"]
+    for body in ("%%%", "a", "YQ", "é", "%" + good, good[:-1], good + "\n%"):
+        assert call("guild-turn", body=body, isBase64Encoded=True)[0] == 400
 
 
 def test_no_body_at_all_is_a_4xx(call):
@@ -227,7 +229,7 @@ def test_health_tells_the_container_and_what_it_holds(app, call):
     assert status == 200
     assert body == {
         "status": "ok",
-        "container": app.container.container,
+        "container": app.container.id,
         "since": app.container.since,
         "entries": 2,
         "bytes": app.memory.bytes,
@@ -250,6 +252,77 @@ def test_the_metrics_tell_what_happened(call, queue, emitted):
         "RecallHits": 1,
         "RecallMisses": 1,
     }
+
+
+def test_the_metrics_of_an_invocation_are_sent_at_its_end(call, capsys):
+    call("guild-turn")
+    assert "TurnsCaptured" in capsys.readouterr().out
+
+
+def test_metrics_that_cannot_be_sent_change_no_answer(call, monkeypatch, logged):
+    def broken():
+        raise ValueError(CANARY)
+
+    monkeypatch.setattr(telemetry.metrics, "flush_metrics", broken)
+    assert call("guild-turn")[0] == 202
+    assert "Metrics could not be sent" in logged()
+    assert CANARY not in logged()
+
+
+def test_a_fault_after_remembering_is_no_error_for_the_bot(app, call, monkeypatch):
+    def broken(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr(app, "_captured", broken)
+    assert call("guild-turn")[0] == 202
+
+
+def test_answers_are_kept_by_no_cache(app, event):
+    answer = app.handler(event("recall"), CONTEXT)
+    assert answer["multiValueHeaders"]["Cache-Control"] == ["no-store"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"isStopResponse": "false"}, {"privacyLevel": "full"}, {"userId": 5}, {"personaResponses": 1}],
+)
+def test_a_refused_turn_stores_nothing(post, call, queue, fields):
+    assert post(**fields)[0] == 400
+    assert (queue(), call("health")[2]["entries"]) == ([], 0)
+
+
+def test_names_that_cannot_be_encoded_break_no_read(post, call):
+    lone = {"serverName": "\ud83d", "channelName": "\ud83d"}
+    assert post(userId="201", serverId="101", channelId="301", **lone)[0] == 202
+    assert call("recall")[2]["current"]["serverName"] == "\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "attribute", "expected"),
+    [
+        ("MEMORY_TTL_HOURS", "2", "_ttl_ms", 7_200_000),
+        ("SUMMARY_TTL_HOURS", "3", "_summary_ttl_ms", 10_800_000),
+        ("MEMORY_MAX_BYTES", "40000000", "_max_bytes", 40_000_000),
+    ],
+)
+def test_the_memory_has_the_limits_that_are_set(monkeypatch, name, value, attribute, expected):
+    monkeypatch.setenv(name, value)
+    sys.modules.pop("capture.app", None)
+    app = importlib.import_module("capture.app")
+    assert getattr(app.memory, attribute) == expected
+    sys.modules.pop("capture.app")
+
+
+def test_the_window_and_the_outbox_have_the_limits_that_are_set(monkeypatch, event):
+    monkeypatch.setenv("MAX_MESSAGES_PER_CHANNEL", "2")
+    monkeypatch.setenv("OUTBOX_MAX_MESSAGES", "1")
+    sys.modules.pop("capture.app", None)
+    with mock_aws():
+        app = importlib.import_module("capture.app")
+        answers = [json.loads(app.handler(event("guild-turn"), CONTEXT)["body"]) for _ in range(2)]
+    assert {it["lines"] for answer in answers for it in answer["scopes"]} == {2}
+    assert len(app.outbox) == 1
+    sys.modules.pop("capture.app")
 
 
 def test_a_skip_is_counted_by_its_reason(call, capsys):
@@ -315,13 +388,15 @@ def test_no_text_and_no_name_leaves_by_any_other_way_than_the_read(
     assert "A turn could not be remembered" in logged()
 
 
+# All of Unicode: the surrogates too, which st.text() leaves out by itself.
+anything = st.text(st.characters())
 jsons = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    st.none() | st.booleans() | st.integers() | st.floats() | anything,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(anything, inner, max_size=3),
     max_leaves=10,
 )
 bodies = st.one_of(
-    st.text(),
+    anything,
     jsons.map(json.dumps),
     st.dictionaries(st.sampled_from(sorted(turn_fields())), jsons).map(
         lambda changes: json.dumps(turn_fields(**changes))

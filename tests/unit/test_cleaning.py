@@ -19,6 +19,13 @@ HOSTILE = {
     "open-brackets": "[" * 65000,
     "half-emoji": "<:a:" * 16000,
 }
+MORE_HOSTILE = {
+    "closed annotations": "[System: " * 5000 + "]" * 5000,
+    "annotations by name": "[System: This message (ID: ref_1) by " * 1200 + "]" * 1200,
+    "runs of growing length": " ".join("`" * length for length in range(1, 180)),
+    "runs that never match": " ".join("`" * (length % 90 + 1) for length in range(900)),
+    "escapes": "\\" * 30001,
+}
 EMOJI = "<:wave:123456789012345678>"
 REACTIONS = "[System: Reactions on this message: x]"
 
@@ -72,10 +79,10 @@ def _cpu_time(text: str) -> float:
     return min(once() for _ in range(5))
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", HOSTILE | MORE_HOSTILE)
 @pytest.mark.parametrize("tail", ["", f" {EMOJI} {REACTIONS}"], ids=["alone", "with a tail"])
 def test_hostile_text_takes_time_proportional_to_its_length(name, tail):
-    text = HOSTILE[name]
+    text = (HOSTILE | MORE_HOSTILE)[name]
     # Eight times the text: proportional is 8, quadratic 64. The floor is the timer's own noise.
     floor = 0.0005
     assert _cpu_time(text * 8 + tail) < 24 * max(_cpu_time(text + tail), floor)
@@ -136,6 +143,16 @@ def test_several_annotations_in_a_line_leave_one_space_between_the_words(count, 
 )
 def test_a_line_that_held_only_annotations_goes_and_the_others_stay_as_they_were(text, cleaned):
     assert clean(text) == cleaned
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_line_goes_with_its_line_break_whatever_it_is(end):
+    assert clean(f"x{end}{REACTIONS}{end}y") == f"x{end}y"
+
+
+def test_an_annotation_does_not_end_on_another_line():
+    text = "[System: Message metadata: ref=ref_1 | x\nreal]"
+    assert clean(text) == text
 
 
 def test_an_escaped_backslash_escapes_nothing():

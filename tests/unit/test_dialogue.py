@@ -5,15 +5,15 @@ from given import NOW, message, response, turn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.dialogue import window
+from capture import dialogue
 
 
 def contents(limit=10, **fields):
-    return [it.content for it in window(turn(**fields), limit=limit, occurred_at=NOW)]
+    return [it.content for it in dialogue.lines(turn(**fields), limit=limit, occurred_at=NOW)]
 
 
 def lines(**fields):
-    return window(turn(**fields), limit=10, occurred_at=NOW)
+    return dialogue.lines(turn(**fields), limit=10, occurred_at=NOW)
 
 
 def test_users_and_personas_are_heard_and_others_are_not():
@@ -32,6 +32,7 @@ def test_a_user_speaks_as_user_and_a_persona_as_model():
         ({"personaName": "Mara", "authorName": "Botworks"}, "Mara"),
         ({"personaName": None, "authorName": "Botworks"}, "Botworks"),
         ({"personaName": "\u200e", "authorName": "Botworks"}, "Botworks"),
+        ({"personaName": "\u200b", "authorName": "Botworks"}, "Botworks"),
     ],
 )
 def test_a_persona_speaks_as_its_name_or_else_as_its_author(names, speaker):
@@ -79,6 +80,14 @@ def test_a_history_that_ends_with_all_replies_stores_each_once():
         "hello",
         "one",
         "two",
+    ]
+
+
+def test_a_reply_without_name_is_the_one_that_the_history_names():
+    messages = [message("hello"), message("hi", "persona", authorName="Botworks")]
+    assert contents(simplifiedMessages=messages, personaResponses=[{"text": "hi"}]) == [
+        "hello",
+        "hi",
     ]
 
 

@@ -19,9 +19,9 @@ def test_it_holds_what_was_added_and_not_discarded(history):
         (index.add if add else index.discard)(key, scope)
         (expected[key].add if add else expected[key].discard)(scope)
         for each in "ab":
-            assert set(index.of(each)) == expected[each]
+            assert set(index.newest_first(each)) == expected[each]
             assert (each in index) is bool(expected[each])
 
 
 def test_a_key_that_was_never_added_has_no_scopes():
-    assert list(Index[str]().of("a")) == []
+    assert list(Index[str]().newest_first("a")) == []

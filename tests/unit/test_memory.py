@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from capture.memory import Memory
-from capture.rules import Remembrance
 from shortterm.scope import Scope
+from shortterm.work import ScopeWork
 
-GUILD = [Remembrance(USERS, "3", live=False), Remembrance(SERVERS, "3", live=True)]
+GUILD = [ScopeWork(USERS, "3", live=False), ScopeWork(SERVERS, "3", live=True)]
 
 
-def in_channel(channel: str, user: str = "u") -> list[Remembrance]:
+def in_channel(channel: str, user: str = "u") -> list[ScopeWork]:
     return [
-        Remembrance(Scope("user", user, channel), None, live=False),
-        Remembrance(Scope("server", "s", channel), None, live=True),
+        ScopeWork(Scope("user", user, channel), None, live=False),
+        ScopeWork(Scope("server", "s", channel), None, live=True),
     ]
 
 
@@ -92,7 +92,14 @@ def test_clearing_a_summary_after_twelve_hours_expires_the_entry(held, clock):
     clock.now += 13 * HOUR
     assert held.summarize(USERS, "", ()) is None
     assert held.get(USERS) is None
-    assert held.of_owner("user", "u") == []
+    assert list(held.of_owner("user", "u")) == []
+
+
+def test_clearing_a_summary_at_exactly_twelve_hours_expires_the_entry(held, clock):
+    held.remember("t1", GUILD, window("a"))
+    held.summarize(USERS, "about tides", ())
+    clock.now += 12 * HOUR
+    assert held.summarize(USERS, "", ()) is None
 
 
 def test_clearing_a_summary_before_that_leaves_the_rest_of_the_life(held, clock):
@@ -118,6 +125,21 @@ def test_a_late_turn_never_replaces_the_window(held):
     held.remember("t2", GUILD, window("new", occurred_at=NOW))
     held.remember("t1", GUILD, window("old", occurred_at=NOW - 1))
     assert [it.content for it in held.get(USERS).window.lines] == ["new"]
+
+
+def test_a_late_turn_does_not_prolong_life(held, clock):
+    held.remember("t2", GUILD, window("new", occurred_at=NOW))
+    clock.now += 6 * HOUR
+    held.remember("t1", GUILD, window("old", occurred_at=NOW - 1))
+    clock.now += 6 * HOUR
+    assert held.get(USERS) is None
+
+
+def test_a_turn_after_the_clock_stepped_back_is_not_late(held, clock):
+    held.remember("t1", GUILD, window("a", occurred_at=NOW))
+    clock.now -= HOUR
+    held.remember("t2", GUILD, window("b", occurred_at=clock.now))
+    assert [it.content for it in held.get(USERS).window.lines] == ["b"]
 
 
 def test_a_late_turn_still_counts(held):
@@ -146,18 +168,43 @@ def test_a_turn_posted_again_after_others_counts_once(held):
     assert held.get(SERVERS).turns_since_refresh == 3
 
 
+def test_a_turn_posted_again_after_a_thousand_others_counts_once(held):
+    for number in [*range(1_000), 0]:
+        held.remember(f"t{number}", GUILD, window("a"))
+    assert held.get(SERVERS).turns_since_refresh == 1_000
+
+
+def test_a_turn_that_could_not_be_remembered_counts_when_it_comes_again(held, monkeypatch):
+    def broken(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(held, "_put", broken)
+        with pytest.raises(MemoryError):
+            held.remember("t1", GUILD, window("a"))
+    held.remember("t1", GUILD, window("a"))
+    assert held.get(SERVERS).turns_since_refresh == 1
+
+
+def test_the_time_of_a_recent_turn_is_known(held):
+    held.remember("t1", GUILD, window("a", occurred_at=NOW - 7))
+    held.remember("t1", GUILD, window("a", occurred_at=NOW))
+    assert held.time_of("t1") == NOW - 7
+    assert held.time_of("t2") is None
+
+
 def test_each_persona_counts_for_itself(held):
     finns = Scope("server", "s", "c", "8")
-    scopes = [*GUILD, Remembrance(finns, None, live=True)]
+    scopes = [*GUILD, ScopeWork(finns, None, live=True)]
     held.remember("t1", scopes, window("a"))
     assert held.get(SERVERS).turns_since_refresh == 1
     assert held.get(finns).turns_since_refresh == 1
 
 
 def test_a_lineage_once_known_stays(held):
-    held.remember("t1", [Remembrance(USERS, None, live=True)], window("a"))
-    held.remember("t2", [Remembrance(USERS, "3", live=True)], window("b"))
-    held.remember("t3", [Remembrance(USERS, "4", live=True)], window("c"))
+    held.remember("t1", [ScopeWork(USERS, None, live=True)], window("a"))
+    held.remember("t2", [ScopeWork(USERS, "3", live=True)], window("b"))
+    held.remember("t3", [ScopeWork(USERS, "4", live=True)], window("c"))
     assert held.get(USERS).persona_lineage_id == "3"
 
 
@@ -186,16 +233,30 @@ def test_entries_are_found_by_owner_and_by_channel(held):
     assert {it.scope.channel_id for it in held.of_owner("user", "u")} == {"c1", "c2"}
     assert {it.scope.channel_id for it in held.of_owner("server", "s")} == {"c1", "c2"}
     assert {it.scope.owner_id for it in held.of_channel("c2")} == {"u", "v", "s"}
-    assert held.of_owner("user", "s") == []
+    assert list(held.of_owner("user", "s")) == []
 
 
-def test_a_channel_is_private_while_anything_private_of_it_is_held(held, clock):
+def test_entries_come_last_updated_first(held, clock):
+    for turn_id, channel in [("t1", "a"), ("t2", "b"), ("t3", "c"), ("t4", "a")]:
+        clock.now += 1
+        held.remember(turn_id, in_channel(channel), window("x", occurred_at=clock.now))
+    held.remember("t0", in_channel("b"), window("late", occurred_at=NOW))
+    assert [it.scope.channel_id for it in held.of_owner("server", "s")] == ["a", "c", "b"]
+
+
+def test_a_private_channel_is_known_even_when_nothing_of_it_is_held_any_more(held, clock):
     held.remember("t1", in_channel("c1"), window("a", is_private=True))
+    clock.now += 13 * HOUR
+    assert held.entries == 0
     assert held.is_private("c1")
     assert not held.is_private("c2")
-    clock.now += 12 * HOUR
-    held.remember("t2", in_channel("c2"), window("b", occurred_at=clock.now))
-    assert not held.is_private("c1")
+
+
+@pytest.mark.parametrize(("age", "private"), [(0, False), (-1, True)])
+def test_a_channel_is_as_private_as_its_newest_turn_says(held, age, private):
+    held.remember("t1", in_channel("c1"), window("a", is_private=True))
+    held.remember("t2", in_channel("c1"), window("b", occurred_at=NOW + age))
+    assert held.is_private("c1") is private
 
 
 def test_a_hundred_thousand_channels_seen_once_stay_within_the_byte_limit(clock):
@@ -206,7 +267,8 @@ def test_a_hundred_thousand_channels_seen_once_stay_within_the_byte_limit(clock)
     assert 0 < held.entries < 10_000
     assert held.get(Scope("server", "s", "c99999")) is not None
     assert held.get(Scope("server", "s", "c0")) is None
-    assert len(held.of_owner("server", "s")) + len(held.of_owner("user", "u")) == held.entries
+    everything = [*held.of_owner("server", "s"), *held.of_owner("user", "u")]
+    assert len(everything) == held.entries
 
 
 def test_the_expired_leave_before_the_least_recently_used(clock):
@@ -232,6 +294,27 @@ def test_the_least_recently_used_leaves_first(clock):
     held.remember("t3", in_channel("c3"), window("x" * 15_000))
     assert held.get(Scope("user", "u", "c1")) is not None
     assert held.get(Scope("user", "u", "c2")) is None
+
+
+def test_looking_at_an_entry_does_not_keep_it(clock):
+    held = memory(clock, max_bytes=40_000)
+    held.remember("t1", in_channel("c1"), window("x" * 15_000))
+    held.remember("t2", in_channel("c2"), window("x" * 15_000))
+    assert len([*held.of_owner("user", "u"), *held.of_channel("c1")]) == 4
+    held.remember("t3", in_channel("c3"), window("x" * 15_000))
+    assert held.get(Scope("user", "u", "c1")) is None
+    assert held.get(Scope("user", "u", "c2")) is not None
+
+
+def test_names_summaries_and_categories_are_accounted(held):
+    held.remember("t1", GUILD[:1], window("a"))
+    before = held.bytes
+    names = {"server_name": "s" * 200, "channel_name": "c" * 200}
+    held.remember("t2", GUILD[:1], window("a", **names))
+    assert held.bytes > before + 400
+    before = held.bytes
+    held.summarize(USERS, "x" * 1_000, (("k" * 100, "v" * 100),))
+    assert held.bytes > before + 1_200
 
 
 def test_a_window_that_a_turn_shares_is_accounted_once(held):
@@ -292,7 +375,8 @@ class Indexes(RuleBasedStateMachine):
             for entry in self.held.of_owner(kind, owner)
         ]
         by_channel = [it.scope for channel in "cdef" for it in self.held.of_channel(channel)]
-        assert sorted(scopes) == sorted(by_owner) == sorted(by_channel)
+        assert len(by_owner) == len(by_channel) == len(scopes)
+        assert set(by_owner) == set(by_channel) == scopes
 
     @invariant()
     def bytes_are_those_of_the_entries(self):

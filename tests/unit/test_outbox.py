@@ -7,6 +7,7 @@ from faults import (
     broken,
     refusing_each,
     refusing_first_for_good,
+    refusing_first_two,
     throttled,
     too_slow,
     unreachable,
@@ -61,9 +62,43 @@ def test_the_order_of_turns_is_kept_over_a_long_outage(outbox, queue):
     for number in range(50):
         outbox.send(work(f"t{number:02}"))
     queue.default = FakeQueue().default
-    assert not outbox.send(work("t50"))
-    assert outbox.send(work("t51"))
-    assert turns(queue) == [f"t{number:02}" for number in range(52)]
+    assert outbox.send(work("t50"))
+    assert turns(queue) == [f"t{number:02}" for number in range(51)]
+
+
+def test_what_failed_in_a_batch_keeps_its_place(outbox, queue):
+    queue.then(unreachable, unreachable, refusing_first_two)
+    for turn_id in ("t1", "t2", "t3"):
+        outbox.send(work(turn_id))
+    assert turns(queue) == ["t3"]
+    outbox.send(work("t4"))
+    assert turns(queue) == ["t3", "t1", "t2", "t4"]
+
+
+def test_a_turn_that_sqs_refuses_for_good_is_not_queued(outbox, queue):
+    queue.then(refusing_first_for_good)
+    assert not outbox.send(work("t1"))
+    assert len(outbox) == 0
+
+
+def test_a_slow_queue_is_not_asked_again_to_catch_up(queue):
+    seconds = iter(range(100))
+    outbox = Outbox(queue, "https://queue", capacity=100, clock=lambda: next(seconds))
+    queue.then(*[unreachable] * 30)
+    for number in range(30):
+        outbox.send(work(f"t{number}"))
+    requests = queue.requests
+    assert not outbox.send(work("t30"))
+    assert queue.requests == requests + 1
+
+
+def test_a_quick_queue_is_caught_up_with_in_one_turn(queue):
+    outbox = Outbox(queue, "https://queue", capacity=100, clock=lambda: 0.0)
+    queue.then(*[unreachable] * 30)
+    for number in range(30):
+        outbox.send(work(f"t{number}"))
+    assert outbox.send(work("t30"))
+    assert len(turns(queue)) == 31
 
 
 def test_when_too_many_wait_the_oldest_is_dropped_and_counted(queue, emitted):

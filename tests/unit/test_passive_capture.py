@@ -129,6 +129,35 @@ def test_a_turn_posted_twice_is_queued_twice_for_the_ledger_to_tell(bench):
     assert bench.memory.get(Scope("server", "s", "c", "7")).turns_since_refresh == 1
 
 
+def test_a_turn_posted_again_after_a_time_out_does_not_replace_a_newer_one(bench):
+    bench.capture(turnId="t1", simplifiedMessages=[message("one")])
+    bench.clock.now += 1_000
+    bench.capture(turnId="t2", simplifiedMessages=[message("two")])
+    bench.clock.now += 1_000
+    again = bench.capture(turnId="t1", simplifiedMessages=[message("one")])
+    assert [it.content for it in again.entries[0].window.lines] == ["two", "hi"]
+    assert bench.work[2].occurred_at == NOW
+
+
+def test_names_of_places_are_cleaned_like_those_of_speakers(bench):
+    captured = bench.capture(serverName="Har\ud83dbour\n", channelName="\u202e")
+    window = captured.entries[0].window
+    assert (window.server_name, window.channel_name) == ("Har\ufffdbour", None)
+
+
+def test_a_skip_because_of_an_annotation_counts_no_turn(bench):
+    only = "[System: Reactions on this message: x]"
+    assert bench.capture(personaResponses=[response(only)]) == Skipped(SkipReason.NO_PERSONA_TEXT)
+    assert bench.queue.requests == 0
+
+
+def test_responses_without_and_with_the_same_persona_count_once(bench):
+    responses = [response("a"), response("b", personaId=5), response("c", personaId=5)]
+    bench.capture(personaResponses=responses)
+    assert bench.memory.entries == 2
+    assert bench.memory.get(Scope("server", "s", "c", "5")).turns_since_refresh == 1
+
+
 def test_a_history_posted_again_and_longer_leaves_the_newest_ten_lines(bench):
     history = [message(f"m{number}") for number in range(8)]
     bench.capture(turnId="t1", simplifiedMessages=history)
@@ -156,5 +185,5 @@ def test_one_user_in_many_places_is_remembered_in_each(bench):
     bench.capture(turnId="t1")
     bench.capture(turnId="t2", serverId="s2", channelId="c2")
     bench.capture(turnId="t3", serverId=None, channelId="dm")
-    assert len(bench.memory.of_owner("user", "u")) == 3
+    assert len(list(bench.memory.of_owner("user", "u"))) == 3
     assert bench.memory.get(Scope("user", "u", "dm", "7")).turns_since_refresh == 1

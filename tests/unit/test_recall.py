@@ -1,15 +1,18 @@
 """Reading back: what is current, which others come, and what stays private."""
 
+import json
+
 import msgspec
 import pytest
 from given import HOUR, NOW, Clock, memory, window
 
 from capture import query as wire
-from capture.recall import MAX_OTHERS_BYTES, Container, recall
-from capture.rules import Remembrance
+from capture.recall import MAX_ANSWER_BYTES, Container, recall
 from shortterm.scope import Scope
+from shortterm.work import ScopeWork
 
 HERE = Container("box", since=1)
+ASKED = {"userId": ["u"], "channelId": ["c"], "serverId": ["s"], "personaId": ["7"]}
 
 
 @pytest.fixture
@@ -23,9 +26,9 @@ def held(clock):
 
 
 def keep(held, channel, *, user="u", server="s", persona="7", lineage="3", text="words", **place):
-    scopes = [Remembrance(Scope("user", user, channel, persona), lineage, live=server is None)]
+    scopes = [ScopeWork(Scope("user", user, channel, persona), lineage, live=server is None)]
     if server is not None:
-        scopes.append(Remembrance(Scope("server", server, channel, persona), lineage, live=True))
+        scopes.append(ScopeWork(Scope("server", server, channel, persona), lineage, live=True))
     contents = window(text, occurred_at=held._clock(), server_id=server, **place)
     turn_id = f"{channel}-{user}-{server}-{persona}"
     held.remember(turn_id, scopes, contents)
@@ -177,6 +180,21 @@ def test_what_was_private_in_another_server_is_never_shown(held):
     assert channels(ask(held, **everywhere)) == []
 
 
+def test_what_was_public_is_private_once_its_channel_is(held):
+    keep(held, "a", user="u")
+    keep(held, "a", user="v", is_private=True)
+    assert channels(ask(held, scope="user")) == []
+    assert channels(ask(held, scope="user", isPrivateChannel="true")) == ["a"]
+
+
+def test_a_thread_stays_private_when_nothing_of_its_channel_is_held_any_more(held, clock):
+    keep(held, "p", is_private=True)
+    clock.now += 6 * HOUR
+    keep(held, "thread", parent_channel_id="p")
+    clock.now += 7 * HOUR
+    assert channels(ask(held)) == []
+
+
 def test_an_expired_entry_is_not_answered(held, clock):
     keep(held, "c")
     clock.now += 12 * HOUR
@@ -186,7 +204,25 @@ def test_an_expired_entry_is_not_answered(held, clock):
 
 def test_an_answer_that_lambda_could_not_send_is_cut_and_says_so(held):
     for number in range(8):
-        keep(held, f"c{number}", text="x" * (MAX_OTHERS_BYTES // 4))
+        keep(held, f"c{number}", text="x" * (MAX_ANSWER_BYTES // 4))
     answer = ask(held)
     assert answer["truncated"] is True
     assert len(answer["others"]) == 3
+
+
+@pytest.mark.parametrize("text", ["x", '"', "\x01", "👍"])
+def test_no_answer_is_too_large_for_lambda_however_it_is_escaped(held, text):
+    long = [text * 60_000] * 100
+    scopes = [ScopeWork(Scope("server", "s", channel, "7"), None, live=True) for channel in "ca"]
+    held.remember("t1", scopes, window(*long, server_id="s"))
+    answer = recall(wire.decode(ASKED), held, HERE)
+    body = msgspec.json.encode(answer).decode()
+    assert len(json.dumps({"body": body}, ensure_ascii=False).encode()) < 6 * 2**20
+    assert answer.truncated is True
+    lines = json.loads(body)["current"]["lines"]
+    assert 0 < len(lines) < 100
+
+
+def test_an_answer_in_full_is_not_called_truncated(held):
+    keep(held, "c")
+    assert "truncated" not in ask(held)

@@ -91,6 +91,13 @@ def test_a_lineage_is_taken_from_the_first_response_that_tells_it():
     assert personas(turn(personaResponses=responses)) == [Persona("7", "3")]
 
 
+def test_a_lineage_once_told_stands():
+    responses = [
+        response(text, personaId=7, personaLineageId=it) for text, it in [("a", 3), ("b", 4)]
+    ]
+    assert personas(turn(personaResponses=responses)) == [Persona("7", "3")]
+
+
 @given(st.lists(st.sampled_from([None, "5", 5, "6"]), min_size=1, max_size=8))
 def test_there_is_one_set_per_distinct_persona_and_one_live_scope_in_each(ids):
     responses = [response("x", personaId=it) for it in ids]

@@ -1,6 +1,7 @@
 """The wire model of a turn: what is accepted, and that a refusal names the field."""
 
 import json
+import time
 
 import pytest
 from given import message, response, turn_fields
@@ -137,6 +138,36 @@ def test_an_unknown_key_given_twice_is_refused_without_its_name():
     assert refused(body).field == "body"
 
 
+def test_many_keys_are_read_in_time_proportional_to_their_number():
+    def cpu_time(keys: int) -> float:
+        body = json.dumps(turn_fields(extra={f"k{number}": 0 for number in range(keys)}))
+        twice = body.replace('"k0": 0', '"k0": 0, "k1": 0', 1)
+        start = time.process_time()
+        refused(twice)
+        return time.process_time() - start
+
+    # Sixteen times the keys: proportional is 16, quadratic 256.
+    assert min(cpu_time(32_000) for _ in range(3)) < 64 * min(cpu_time(2_000) for _ in range(3))
+
+
+@pytest.mark.parametrize("key", ["\ud83d", "\0", "privacyLeve\ud83d"])
+def test_an_unknown_key_that_cannot_be_encoded_is_ignored_too(key):
+    assert decode(json.dumps(turn_fields(**{key: 1}))) == accepted()
+
+
+@pytest.mark.parametrize("field", ["privacyLevel", "userId", "turnId", "serverId"])
+def test_a_value_that_cannot_be_encoded_is_refused(field):
+    assert refused_field(**{field: "\ud83d"}) == field
+
+
+def test_an_author_of_any_kind_is_accepted():
+    assert accepted(simplifiedMessages=[message("x", "a webhook of somebody else's making" * 3)])
+
+
+def test_a_channel_may_leave_open_whether_it_is_private():
+    assert not accepted(isPrivateChannel=None).is_private_channel
+
+
 def test_an_unknown_field_is_ignored():
     assert accepted(somethingNew={"a": 1}) == accepted()
 
@@ -152,9 +183,9 @@ def test_a_direct_message_may_leave_the_server_out():
     assert decode(json.dumps(fields)).server_id is None
 
 
-def test_a_lone_surrogate_is_decoded_and_not_an_error():
+def test_a_lone_surrogate_is_replaced_and_not_an_error():
     body = json.dumps(turn_fields(simplifiedMessages=[message("hi \ud83d!")]))
-    assert decode(body).simplified_messages[0].content == "hi \ud83d!"
+    assert decode(body).simplified_messages[0].content == "hi \ufffd!"
 
 
 def test_a_value_never_prints_what_it_holds():

@@ -18,11 +18,17 @@ works = st.builds(
     version=st.just(1),
     turn_id=ids,
     occurred_at=st.integers(0, 253_402_300_799_999),
-    scopes=st.lists(st.builds(ScopeWork, scopes, st.none() | ids, st.booleans())).map(tuple),
+    scopes=st.lists(st.builds(ScopeWork, scopes, st.none() | ids, st.booleans()), min_size=1).map(
+        tuple
+    ),
     server_id=st.none() | ids,
     parent_channel_id=st.none() | ids,
     is_private=st.booleans(),
 )
+
+
+# Work for no scope at all.
+NOTHING = '{"version":1,"turnId":"t","occurredAt":0,"scopes":[]}'
 
 
 @given(works)
@@ -57,7 +63,7 @@ def test_a_version_that_is_not_known_is_refused(version):
 
 
 @pytest.mark.parametrize(
-    "body", ["", "not json", "null", "[]", '{"version":1}', "[" * 100_000, "\ud83d", "{}"]
+    "body", ["", "not json", "null", "[]", '{"version":1}', "[" * 100_000, "\ud83d", "{}", NOTHING]
 )
 def test_a_body_that_is_no_work_is_refused(body):
     with pytest.raises(Mismatch):

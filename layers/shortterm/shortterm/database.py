@@ -13,8 +13,10 @@ CONNECT_TIMEOUT_S = 3
 STATEMENT_TIMEOUT_MS = 10_000
 # A frozen container may stop in the middle of a transaction: its locks must not outlive this.
 IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000
-# How long sent data may stay unacknowledged: an idle path that a firewall forgot ends here.
+# How long the server may stay silent: a path that a firewall forgot ends after seconds, not after
+# the kernel's hours.
 TCP_USER_TIMEOUT_MS = 5_000
+KEEPALIVE_S = 5
 # How often a transaction is tried that lost to another one.
 CONFLICT_TRIES = 4
 
@@ -52,6 +54,8 @@ class Database:
                 return act(connection)
             except (errors.DeadlockDetected, errors.SerializationFailure):
                 continue
+            except errors.QueryCanceled as error:
+                raise Unavailable("the statement took too long") from error
             except _AWAY as error:
                 self.close()
                 if not reused:
@@ -73,7 +77,8 @@ class Database:
                 application_name=self._application_name,
                 connect_timeout=CONNECT_TIMEOUT_S,
                 tcp_user_timeout=TCP_USER_TIMEOUT_MS,
-                keepalives_idle=30,
+                keepalives_idle=KEEPALIVE_S,
+                keepalives_interval=1,
                 options=f"-c statement_timeout={STATEMENT_TIMEOUT_MS}"
                 f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS}",
             )

@@ -9,7 +9,7 @@ from shortterm.wire import Id
 ScopeKind = Literal["user", "server"]
 
 
-class Scope(Struct, frozen=True, order=True, rename="camel", omit_defaults=True, gc=False):
+class Scope(Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A user's or a server's memory of one channel, kept apart per persona.
 
     In a thread the channel is the thread itself.

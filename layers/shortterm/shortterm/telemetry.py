@@ -64,13 +64,19 @@ _cold = True
 
 
 def flush() -> None:
-    """Send what this invocation counted; the container's first one counts its cold start."""
+    """Send what this invocation counted; the container's first one counts its cold start.
+
+    Never raises: it runs when the answer stands, and the runtime would log what it said.
+    """
     global _cold
-    if _cold:
-        _cold = False
-        count(Metric.COLD_STARTS)
-    if metrics.metric_set:
-        metrics.flush_metrics()
+    try:
+        if _cold:
+            _cold = False
+            count(Metric.COLD_STARTS)
+        if metrics.metric_set:
+            metrics.flush_metrics()
+    except Exception as error:
+        logger.error("Metrics could not be sent", extra=describe(error))
 
 
 def describe(error: BaseException) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class Private(Struct, frozen=True, rename="camel"):
         return []
 
 
-class Mismatch(ValueError):
+class Mismatch(Exception):
     """Input that does not have the agreed shape.
 
     Holds the path of the field (`simplifiedMessages[3].content`, or `body` for the whole) and what

@@ -4,10 +4,10 @@ Version 1. It has no field that could carry text or a name, and a reader refuses
 does not know, so that a newer capture never has its work applied wrongly by an older writer.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from shortterm.scope import Scope
 from shortterm.wire import Id, Millis, Mismatch, mismatch
@@ -27,7 +27,7 @@ class TurnWork(Struct, frozen=True, rename="camel", omit_defaults=True):
     version: Literal[1]
     turn_id: Id
     occurred_at: Millis
-    scopes: tuple[ScopeWork, ...]
+    scopes: Annotated[tuple[ScopeWork, ...], Meta(min_length=1)]
     server_id: Id | None = None
     parent_channel_id: Id | None = None
     is_private: bool = False
