@@ -91,8 +91,9 @@ def _captured(outcome: Captured | Skipped) -> Response[str]:
             return _json(HTTPStatus.ACCEPTED, {"status": "skipped", "reason": reason})
         case Captured(turn_id, entries, queued):
             telemetry.count(Metric.TURNS_CAPTURED)
-            telemetry.count(Metric.MEMORY_ENTRIES, memory.entries)
-            telemetry.count(Metric.MEMORY_BYTES, memory.bytes)
+            held = memory.size()
+            telemetry.count(Metric.MEMORY_ENTRIES, held.entries)
+            telemetry.count(Metric.MEMORY_BYTES, held.bytes)
             scopes = [{"key": it.scope.key, "lines": it.window.length} for it in entries]
             return _json(
                 HTTPStatus.ACCEPTED,
@@ -113,14 +114,15 @@ def get_memories() -> Response[str]:
 @api.get("/v1/health")
 def get_health() -> Response[str]:
     """Say which container answers and how much it holds; touches neither queue nor database."""
+    held = memory.size()
     return _json(
         HTTPStatus.OK,
         {
             "status": "ok",
             "container": container.id,
             "since": container.since,
-            "entries": memory.entries,
-            "bytes": memory.bytes,
+            "entries": held.entries,
+            "bytes": held.bytes,
             "outbox": len(outbox),
         },
     )

@@ -7,6 +7,7 @@ the clock once, so that nothing expires in the middle of it.
 import math
 from collections.abc import Callable, Iterable, Iterator
 from sys import getsizeof
+from typing import NamedTuple
 
 from cachetools import Cache, LRUCache, TLRUCache
 
@@ -24,6 +25,13 @@ WINDOW_BYTES = 480
 RECENT_TURNS = 4_096
 # How many private channels are known as such when nothing of them is held any more.
 PRIVATE_CHANNELS = 16_384
+
+
+class Size(NamedTuple):
+    """The number of entries, and the bytes they are accounted with: never above the bound."""
+
+    entries: int
+    bytes: int
 
 
 class Memory:
@@ -119,17 +127,10 @@ class Memory:
         """Tell whether `channel_id` was private when it was last seen, even if that is gone."""
         return channel_id in self._private_channels
 
-    @property
-    def entries(self) -> int:
-        """The number of unexpired entries."""
+    def size(self) -> Size:
+        """Return how much is held that has not expired."""
         self._tick()
-        return len(self._entries)
-
-    @property
-    def bytes(self) -> int:
-        """What the unexpired entries are accounted with; never above `max_bytes`."""
-        self._tick()
-        return self._bytes
+        return Size(Cache.__len__(self._entries), self._bytes)
 
     def _tick(self) -> None:
         self._now = self._clock()

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
-from capture.cleaning import storable
+from capture.cleaning import encodable
 from capture.turn import ServerId, guild
 from shortterm.scope import ScopeKind
 from shortterm.wire import Id, Mismatch, mismatch
@@ -60,7 +60,7 @@ def decode(parameters: Mapping[str, Sequence[str]]) -> Query:
             raise Mismatch(name, "one value")
     try:
         query = msgspec.convert(
-            {name: storable(values[0]) for name, values in parameters.items()}, Query, strict=False
+            {name: encodable(values[0]) for name, values in parameters.items()}, Query, strict=False
         )
     except msgspec.ValidationError as error:
         raise mismatch(error, _CHOICES) from None

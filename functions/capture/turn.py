@@ -1,13 +1,15 @@
 """The wire model of a completed dialogue turn, decoded and validated (design, section 4)."""
 
 import json
+import re
+from collections import Counter
 from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
 from msgspec import Meta
 from msgspec.structs import force_setattr
 
-from capture.cleaning import storable
+from capture.cleaning import encodable
 from shortterm.wire import Id, Millis, Mismatch, Private, mismatch
 
 PrivacyLevel = Literal["MINIMAL", "PARTIAL", "FULL"]
@@ -90,15 +92,24 @@ def decode(body: str) -> Turn:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object whose keys are each given once, as text that can be encoded."""
-    values: dict[str, Any] = {}
-    for key, value in pairs:
-        key = storable(key)
-        if key in values:
-            # An unknown key may itself be somebody's words.
-            raise Mismatch(key if key in _KNOWN_KEYS else "body", "each key once per object")
-        values[key] = storable(value) if isinstance(value, str) else value
+    """Return an object whose keys are each given once."""
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        ((twice, _),) = counts.most_common(1)
+        # An unknown key may itself be somebody's words.
+        raise Mismatch(twice if twice in _KNOWN_KEYS else "body", "each key once per object")
     return values
+
+
+def _encodable_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the same with U+FFFD for lone surrogates, in keys and in values."""
+    return _once(
+        [
+            (encodable(key), encodable(value) if isinstance(value, str) else value)
+            for key, value in pairs
+        ]
+    )
 
 
 def _not_a_number(_: str) -> NoReturn:
@@ -111,11 +122,17 @@ _KNOWN_KEYS = frozenset(
     for field in msgspec.structs.fields(kind)
 )
 _json = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_not_a_number)
+_json_with_surrogates = json.JSONDecoder(
+    object_pairs_hook=_encodable_once, parse_constant=_not_a_number
+)
+# Half of a pair, escaped or not; most bodies hold none.
+_SURROGATE = re.compile("\\\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 def _read(body: str) -> Any:
+    reader = _json_with_surrogates if _SURROGATE.search(body) else _json
     try:
-        return _json.decode(body)
+        return reader.decode(body)
     except (json.JSONDecodeError, RecursionError):
         raise Mismatch("body", "a JSON object") from None
     except ValueError:

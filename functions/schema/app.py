@@ -4,37 +4,39 @@ from typing import Any
 
 import psycopg
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from msgspec import Struct
 
-from schema.migrate import migrate, read
+from schema.migrate import Edited, migrate, read
+from schema.settings import Settings
 from shortterm import settings as environment
+from shortterm.database import connect, describe
 from shortterm.telemetry import logger
 
-CONNECT_TIMEOUT_S = 10
-
-
-class Settings(Struct, frozen=True):
-    """`database_url` is a libpq connection URI of a user that may create tables and roles."""
-
-    database_url: str
-
+# A migration may rewrite a table; the function's own time-out is longer.
+STATEMENT_TIMEOUT_MS = 240_000
 
 settings = environment.load(Settings)
+
+
+class Failed(Exception):
+    """The schema is not what this release needs; says why in words for the deployment."""
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Apply the pending migrations and answer with `{"schema": number, "applied": [names]}`.
 
-    Raises what Postgres raises: a deployment whose schema failed must fail.
+    Raises Failed: a deployment whose schema failed must fail.
     """
     migrations = read()
-    with psycopg.connect(
-        settings.database_url,
-        autocommit=True,
-        application_name="shortterm-schema",
-        connect_timeout=CONNECT_TIMEOUT_S,
-    ) as connection:
-        applied = migrate(connection, migrations)
+    try:
+        with connect(settings, "shortterm-schema", STATEMENT_TIMEOUT_MS) as connection:
+            applied = migrate(connection, migrations)
+    except Edited as error:
+        raise Failed(str(error)) from None
+    except psycopg.Error as error:
+        described = describe(error)
+        logger.error("The schema could not be brought up to date", extra=described)
+        # Not Postgres' own words: they quote rows, and the runtime logs whatever is raised.
+        raise Failed(f"{described['error']} (SQLSTATE {described['sqlstate']})") from None
     names = [f"{migration.number:04}_{migration.name}" for migration in applied]
     logger.info("The schema is up to date", extra={"schema": len(migrations), "applied": names})
     return {"schema": len(migrations), "applied": names}

@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from shortterm import settings as environment
 from shortterm import telemetry
-from shortterm.database import Database, Unavailable
+from shortterm.database import Database, Unavailable, describe
 from shortterm.telemetry import Metric, logger
 from shortterm.wire import Mismatch
 from shortterm.work import TurnWork, decode
@@ -19,7 +19,7 @@ from writer.batch import Outcome, WholeBatch
 from writer.settings import Settings
 
 settings = environment.load(Settings)
-database = Database(settings.database_url, application_name="shortterm-writer")
+database = Database(settings, application_name="shortterm-writer")
 processor = WholeBatch()
 
 
@@ -54,7 +54,7 @@ def apply(bodies: Sequence[str]) -> list[Outcome]:
         except (Unavailable, psycopg.Error) as error:
             telemetry.count(Metric.BATCHES_RETURNED)
             cause = error.__cause__ or error
-            logger.error("A batch goes back to the queue", extra=_described(cause))
+            logger.error("A batch goes back to the queue", extra=describe(cause))
             for position in works:
                 outcomes[position] = "the database is away"
     return outcomes
@@ -68,24 +68,13 @@ def _apply(works: dict[int, TurnWork]) -> list[int]:
         new = database.run(lambda connection: store.apply(connection, batch))
     except store.DATA_ERRORS as error:
         telemetry.count(Metric.BATCH_FALLBACKS)
-        logger.warning("A batch failed on data: one by one now", extra=_described(error))
+        logger.warning("A batch failed on data: one by one now", extra=describe(error))
         new, failed = database.run(lambda connection: store.apply_each(connection, batch))
         positions = list(works)
         for place, failure in failed.items():
             refused.append(positions[place])
             telemetry.count(Metric.WORK_REFUSED)
-            logger.error("Work was refused", extra=_described(failure))
+            logger.error("Work was refused", extra=describe(failure))
     telemetry.count(Metric.TURNS_APPLIED, new)
     telemetry.count(Metric.TURNS_REPEATED, len(batch) - len(refused) - new)
     return refused
-
-
-def _described(error: BaseException) -> dict[str, Any]:
-    """Return what a log line may say of a database error: Postgres quotes values in its message."""
-    if not isinstance(error, psycopg.Error):
-        return telemetry.describe(error)
-    return {
-        **telemetry.describe(error),
-        "sqlstate": error.sqlstate,
-        "constraint": error.diag.constraint_name,
-    }

@@ -1,9 +1,7 @@
 """What an operator can set for the writer function, each an environment variable in capitals."""
 
-from msgspec import Struct
+from shortterm.database import DatabaseSettings
 
 
-class Settings(Struct, frozen=True):
-    """`database_url` is a libpq connection URI, without password."""
-
-    database_url: str
+class Settings(DatabaseSettings, frozen=True):
+    """The database, as the role `stm_writer`."""

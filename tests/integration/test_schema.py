@@ -101,6 +101,34 @@ def test_the_function_brings_the_database_up_to_date_and_says_what_it_did(
     assert app.handler(event("schema-migrate"), None) == {"schema": 2, "applied": []}
 
 
+def test_a_migration_that_fails_is_told_without_postgres_own_words(
+    app_of, empty_database, monkeypatch, logged
+):
+    app = app_of("schema", DATABASE_URL=empty_database)
+    quoting = "DO $$ BEGIN RAISE EXCEPTION 'CANARY' USING ERRCODE = '23514'; END $$"
+    monkeypatch.setattr(app, "read", lambda: [ONE._replace(sql=quoting)])
+    with pytest.raises(app.Failed, match="SQLSTATE 23514") as caught:
+        app.handler({}, None)
+    assert caught.value.__suppress_context__
+    assert "CheckViolation" in logged()
+    assert "CANARY" not in logged() + str(caught.value)
+
+
+def test_a_database_that_is_away_fails_the_deployment(app_of):
+    app = app_of("schema", DATABASE_URL="postgresql://postgres@127.0.0.1:1/none")
+    with pytest.raises(app.Failed, match="OperationalError"):
+        app.handler({}, None)
+
+
+def test_an_edited_migration_fails_the_deployment_and_is_named(app_of, empty_database, monkeypatch):
+    app = app_of("schema", DATABASE_URL=empty_database)
+    monkeypatch.setattr(app, "read", lambda: [ONE])
+    app.handler({}, None)
+    monkeypatch.setattr(app, "read", lambda: [ONE._replace(sql="SELECT 1")])
+    with pytest.raises(app.Failed, match="0001_one"):
+        app.handler({}, None)
+
+
 def test_no_column_can_hold_a_crude_line(sql):
     columns = {
         name

@@ -10,7 +10,7 @@ import pytest
 from given import NOW, work
 from psycopg.conninfo import make_conninfo
 
-from shortterm.database import Database, Unavailable
+from shortterm.database import Database, DatabaseSettings, Unavailable
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork, TurnWork, encode
 from writer import store
@@ -401,7 +401,7 @@ def test_a_deadlock_with_somebody_else_is_tried_again(writer_url, sql, rows):
     """Another session holds one row and then asks for the other; the writer loses and retries."""
     with psycopg.connect(writer_url, autocommit=True) as connection:
         store.apply(connection, [work("t0")])
-    impatient = Database(writer_url, application_name="impatient")
+    impatient = Database(DatabaseSettings(writer_url), application_name="impatient")
     done = threading.Thread(
         target=lambda: impatient.run(lambda it: store.apply(it, [work("t1")])), daemon=True
     )
@@ -436,7 +436,7 @@ class TestDatabase:
 
     @pytest.fixture
     def database(self, writer_url):
-        database = Database(writer_url, application_name="test")
+        database = Database(DatabaseSettings(writer_url), application_name="test")
         yield database
         database.close()
 

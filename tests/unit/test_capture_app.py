@@ -232,7 +232,7 @@ def test_health_tells_the_container_and_what_it_holds(app, call):
         "container": app.container.id,
         "since": app.container.since,
         "entries": 2,
-        "bytes": app.memory.bytes,
+        "bytes": app.memory.size().bytes,
         "outbox": 1,
     }
 

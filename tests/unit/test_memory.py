@@ -247,7 +247,7 @@ def test_entries_come_last_updated_first(held, clock):
 def test_a_private_channel_is_known_even_when_nothing_of_it_is_held_any_more(held, clock):
     held.remember("t1", in_channel("c1"), window("a", is_private=True))
     clock.now += 13 * HOUR
-    assert held.entries == 0
+    assert held.size().entries == 0
     assert held.is_private("c1")
     assert not held.is_private("c2")
 
@@ -264,11 +264,11 @@ def test_a_hundred_thousand_channels_seen_once_stay_within_the_byte_limit(clock)
     for number in range(100_000):
         held.remember(f"t{number}", in_channel(f"c{number}"), window("x" * 200))
         assert held._bytes <= 2**22
-    assert 0 < held.entries < 10_000
+    assert 0 < held.size().entries < 10_000
     assert held.get(Scope("server", "s", "c99999")) is not None
     assert held.get(Scope("server", "s", "c0")) is None
     everything = [*held.of_owner("server", "s"), *held.of_owner("user", "u")]
-    assert len(everything) == held.entries
+    assert len(everything) == held.size().entries
 
 
 def test_the_expired_leave_before_the_least_recently_used(clock):
@@ -308,28 +308,28 @@ def test_looking_at_an_entry_does_not_keep_it(clock):
 
 def test_names_summaries_and_categories_are_accounted(held):
     held.remember("t1", GUILD[:1], window("a"))
-    before = held.bytes
+    before = held.size().bytes
     names = {"server_name": "s" * 200, "channel_name": "c" * 200}
     held.remember("t2", GUILD[:1], window("a", **names))
-    assert held.bytes > before + 400
-    before = held.bytes
+    assert held.size().bytes > before + 400
+    before = held.size().bytes
     held.summarize(USERS, "x" * 1_000, (("k" * 100, "v" * 100),))
-    assert held.bytes > before + 1_200
+    assert held.size().bytes > before + 1_200
 
 
 def test_a_window_that_a_turn_shares_is_accounted_once(held):
     held.remember("t1", GUILD[:1], window("x" * 10_000))
-    alone = held.bytes
+    alone = held.size().bytes
     held.remember("t2", GUILD, window("x" * 10_000))
     assert alone > 10_000
-    assert held.bytes < alone + 2_000
+    assert held.size().bytes < alone + 2_000
 
 
 def test_an_empty_memory_accounts_for_nothing(held, clock):
     held.remember("t1", GUILD, window("a"))
     held.summarize(USERS, "s", (("k", "v"),))
     clock.now += 24 * HOUR
-    assert (held.entries, held.bytes) == (0, 0)
+    assert held.size() == (0, 0)
 
 
 class Indexes(RuleBasedStateMachine):

@@ -51,7 +51,7 @@ def bench():
 )
 def test_a_skip_leaves_no_entry_no_message_and_no_count(bench, fields, reason):
     assert bench.capture(**fields) == Skipped(reason)
-    assert (bench.memory.entries, bench.queue.requests, len(bench.outbox)) == (0, 0, 0)
+    assert (bench.memory.size().entries, bench.queue.requests, len(bench.outbox)) == (0, 0, 0)
     bench.capture()
     assert bench.memory.get(Scope("server", "s", "c", "7")).turns_since_refresh == 1
 
@@ -112,7 +112,7 @@ def test_a_time_in_the_future_or_none_counts_as_now(bench, occurred_at, counted)
 def test_the_memory_is_kept_when_the_queue_is_away(bench):
     bench.queue.then(unreachable)
     assert not bench.capture().queued
-    assert bench.memory.entries == 2
+    assert bench.memory.size().entries == 2
 
 
 def test_what_waited_goes_with_the_next_turn(bench):
@@ -154,7 +154,7 @@ def test_a_skip_because_of_an_annotation_counts_no_turn(bench):
 def test_responses_without_and_with_the_same_persona_count_once(bench):
     responses = [response("a"), response("b", personaId=5), response("c", personaId=5)]
     bench.capture(personaResponses=responses)
-    assert bench.memory.entries == 2
+    assert bench.memory.size().entries == 2
     assert bench.memory.get(Scope("server", "s", "c", "5")).turns_since_refresh == 1
 
 

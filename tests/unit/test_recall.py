@@ -187,6 +187,14 @@ def test_what_was_public_is_private_once_its_channel_is(held):
     assert channels(ask(held, scope="user", isPrivateChannel="true")) == ["a"]
 
 
+def test_what_was_private_stays_so_when_its_channel_becomes_public(held, clock):
+    keep(held, "a", user="u", is_private=True)
+    clock.now += 1
+    keep(held, "a", user="v")
+    assert channels(ask(held, scope="user")) == []
+    assert channels(ask(held)) == ["a"]
+
+
 def test_a_thread_stays_private_when_nothing_of_its_channel_is_held_any_more(held, clock):
     keep(held, "p", is_private=True)
     clock.now += 6 * HOUR

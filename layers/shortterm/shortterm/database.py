@@ -4,7 +4,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import psycopg
+from msgspec import Struct
 from psycopg import Connection, errors
+
+from shortterm import telemetry
+from shortterm.iam import login_token
 
 T = TypeVar("T")
 
@@ -28,15 +32,59 @@ class Unavailable(Exception):
     """Postgres cannot be reached, or went away twice: nothing was applied, try again later."""
 
 
+def describe(error: BaseException) -> dict[str, Any]:
+    """Return what a log line may say of an error: Postgres quotes values in its message."""
+    described = telemetry.describe(error)
+    if isinstance(error, psycopg.Error):
+        described["sqlstate"] = error.sqlstate
+        described["constraint"] = error.diag.constraint_name
+    return described
+
+
+class DatabaseSettings(Struct, frozen=True):
+    """Where the database is, and how a function logs in to it.
+
+    `database_url` is a libpq connection URI without password; with `database_iam_auth` the password
+    is a token of AWS IAM.
+    """
+
+    database_url: str
+    database_iam_auth: bool = False
+
+
+def connect(
+    settings: DatabaseSettings,
+    application_name: str,
+    statement_timeout_ms: int = STATEMENT_TIMEOUT_MS,
+) -> Connection[Any]:
+    """Return a connection in autocommit mode, all of whose waiting is bounded.
+
+    Raises psycopg.OperationalError when there is none to be had.
+    """
+    url = settings.database_url
+    return psycopg.connect(
+        url,
+        password=login_token(url) if settings.database_iam_auth else None,
+        autocommit=True,
+        application_name=application_name,
+        connect_timeout=CONNECT_TIMEOUT_S,
+        tcp_user_timeout=TCP_USER_TIMEOUT_MS,
+        keepalives_idle=KEEPALIVE_S,
+        keepalives_interval=1,
+        options=f"-c statement_timeout={statement_timeout_ms}"
+        f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS}",
+    )
+
+
 class Database:
     """Runs transactions on a connection that outlives the invocation.
 
-    `url` is a libpq connection URI. The connection is in autocommit mode: whatever runs in it opens
-    its own transaction, and none is left open.
+    The connection is in autocommit mode: whatever runs in it opens its own transaction, and none is
+    left open.
     """
 
-    def __init__(self, url: str, *, application_name: str) -> None:
-        self._url = url
+    def __init__(self, settings: DatabaseSettings, *, application_name: str) -> None:
+        self._settings = settings
         self._application_name = application_name
         self._connection: Connection[Any] | None = None
 
@@ -71,17 +119,7 @@ class Database:
 
     def _connect(self) -> Connection[Any]:
         try:
-            self._connection = psycopg.connect(
-                self._url,
-                autocommit=True,
-                application_name=self._application_name,
-                connect_timeout=CONNECT_TIMEOUT_S,
-                tcp_user_timeout=TCP_USER_TIMEOUT_MS,
-                keepalives_idle=KEEPALIVE_S,
-                keepalives_interval=1,
-                options=f"-c statement_timeout={STATEMENT_TIMEOUT_MS}"
-                f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS}",
-            )
+            self._connection = connect(self._settings, self._application_name)
         except psycopg.OperationalError as error:
             raise Unavailable("no connection") from error
         return self._connection

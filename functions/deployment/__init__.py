@@ -1,0 +1,1 @@
+"""The deployment function: CloudFormation -> schema function, on every deploy."""
