@@ -110,7 +110,7 @@ def _fill(kind: str, script: str, trace: bool) -> tuple[int, int, int, int]:
     with lambda_function.metrics_unseen():
         text, text_by_entry = _remember_all(memory, kind, texts, TURNS)
     gc.collect()
-    return _weight_now(trace) - before, memory.bytes, text, text_by_entry
+    return _weight_now(trace) - before, memory.size().bytes, text, text_by_entry
 
 
 def _weight_now(trace: bool) -> int:

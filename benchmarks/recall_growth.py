@@ -12,7 +12,7 @@ from benchmarks.report import Figure, Table, at_most
 from capture.dialogue import Line
 from capture.entry import Window, pack
 from capture.memory import Memory
-from capture.rules import Remembrance
+from shortterm.work import ScopeWork
 from shortterm.scope import Scope
 
 SIZES = (1_000, 100_000, 1_000_000)
@@ -64,7 +64,7 @@ def _fill(size: int) -> None:
     for guild in range(size // ENTRIES_PER_GUILD):
         for channel in range(CHANNELS_PER_GUILD):
             _remember(memory, guild, channel)
-    assert memory.entries == size
+    assert memory.size().entries == size
     asked = _question(0, 0)
     found = json.loads(lambda_function.check(asked, 200))
     assert len(found["others"]) == CHANNELS_PER_GUILD - 1
@@ -75,8 +75,8 @@ def _remember(memory: Memory, guild: int, channel: int) -> None:
     lines = tuple(Line("user", "Ann", f"said {guild}", now) for _ in range(LINES))
     place = f"c{guild}-{channel}"
     scopes = [
-        Remembrance(Scope("user", f"u{guild}-{channel}", place, scene.PERSONA), None, live=False),
-        Remembrance(Scope("server", f"g{guild}", place, scene.PERSONA), None, live=True),
+        ScopeWork(Scope("user", f"u{guild}-{channel}", place, scene.PERSONA), None, live=False),
+        ScopeWork(Scope("server", f"g{guild}", place, scene.PERSONA), None, live=True),
     ]
     window = Window(pack(lines), len(lines), now, server_id=f"g{guild}")
     memory.remember(f"t{guild}-{channel}", scopes, window)
