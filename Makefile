@@ -8,7 +8,7 @@ export PYTHONPATH := functions:layers/shortterm:.
 RUN_FLAGS := $(if $(ONCE),--once) $(if $(PORT),--port $(PORT)) $(if $(STATE),--state $(STATE)) $(if $(CONTAINERS),--containers $(CONTAINERS))
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 setup: .venv/.ready  ## make .venv (idempotent)
 
@@ -20,7 +20,7 @@ setup: .venv/.ready  ## make .venv (idempotent)
 run: setup  ## start the local stack (ONCE=1: replay the sample conversation and exit)
 	@$(PY) -m local up $(RUN_FLAGS)
 
-test: setup  ## the whole suite
+test: setup .venv-infra/.ready  ## the whole suite
 	@$(PY) -m pytest
 
 check: setup  ## lint, format, types, import contracts
@@ -41,7 +41,29 @@ bench: .venv-bench/.ready  ## measure speed and memory; writes benchmarks/result
 	@.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt
 	@touch $@
 
+build: setup .venv-sam/.ready  ## build the artifacts into .aws-sam (ARCHITECTURE=x86_64: not for arm64) and print their sizes
+	@unset PYTHONPATH MAKEFLAGS MAKELEVEL; SAM_CLI_TELEMETRY=0 ARCHITECTURE=$(ARCHITECTURE) \
+	    .venv-sam/bin/sam build --build-in-source --template infra/template.yaml \
+	    $(if $(ARCHITECTURE),--parameter-overrides Architecture=$(ARCHITECTURE))
+	@$(PY) -m infra.artifacts.sizes .aws-sam/build
+
+local-invoke: setup .venv-sam/.ready  ## run EVENT=events/x.json through FUNCTION=capture as built, in Docker
+	@SAM_CLI_TELEMETRY=0 $(PY) -m local.sam $(or $(FUNCTION),capture) \
+	    $(or $(EVENT),$(error EVENT is missing: make local-invoke EVENT=events/guild-turn.json)) $(if $(STATE),--state $(STATE))
+
+# checkov pins another boto3.
+.venv-infra/.ready: requirements/infra.txt requirements/python
+	@requirements/python .venv-infra
+	@.venv-infra/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/infra.txt
+	@touch $@
+
+# The SAM CLI pins another boto3.
+.venv-sam/.ready: requirements/sam.txt requirements/python
+	@requirements/python .venv-sam
+	@.venv-sam/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/sam.txt
+	@touch $@
+
 lock:  ## pin pyproject's dependencies again (needs uv)
 	@requirements/lock
 
-.PHONY: help setup run test check format bench lock
+.PHONY: help setup run test check format bench build local-invoke lock

@@ -1,0 +1,1 @@
+"""What is deployed: the template, and how its artifacts are built."""

@@ -1,0 +1,217 @@
+"""Alarms and dashboard: they watch what exists, under the names that it has."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from capture.rules import SkipReason
+from shortterm.telemetry import NAMESPACE, Metric
+from tests.infra.assertion import about_the_stack, functions, of_type, properties
+from tests.infra.stack import ROOT, Template
+
+# Namespace -> its dimensions, and those of its metrics that we know.
+AWS_METRICS = {
+    "AWS/SQS": (
+        {"QueueName"},
+        {"ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"},
+    ),
+    "AWS/Lambda": (
+        {"FunctionName"},
+        {"Errors", "Throttles", "Duration", "ConcurrentExecutions"},
+    ),
+    "AWS/ApiGateway": ({"ApiName", "Stage"}, {"5XXError", "4XXError", "Count"}),
+    "AWS/RDS": (
+        {"DBInstanceIdentifier"},
+        {"DatabaseConnections", "FreeStorageSpace", "CPUUtilization"},
+    ),
+}
+# What must not happen unseen: metric, and the value of one of its dimensions.
+WATCHED = {
+    # NumberOfMessagesSent does not count what a redrive moves.
+    ("ApproximateNumberOfMessagesVisible", "DeadLetterQueue.QueueName"),
+    ("ApproximateAgeOfOldestMessage", "WorkQueue.QueueName"),
+    *(
+        (metric, function)
+        for metric in ("Errors", "Throttles", "Duration")
+        for function in ("CaptureFunction", "WriterFunction")
+    ),
+    ("5XXError", "shortterm"),
+    ("CaptureFailures", "shortterm-capture"),
+    ("WorkDropped", "shortterm-capture"),
+    ("WorkRefused", "shortterm-writer"),
+}
+WATCHED_OF_A_NEW_DATABASE = {
+    (metric, "Database") for metric in ("DatabaseConnections", "FreeStorageSpace", "CPUUtilization")
+}
+
+
+@cache
+def _emitted(function: str) -> set[str]:
+    """The metrics that a function's code names, and the one that telemetry adds."""
+    code = "".join(path.read_text("utf-8") for path in ROOT.glob(f"functions/{function}/*.py"))
+    return {Metric.COLD_STARTS, *(Metric[name] for name in re.findall(r"Metric\.([A-Z_]+)", code))}
+
+
+def _alarms(stack: Template) -> dict[str, dict[str, Any]]:
+    return of_type(stack, "AWS::CloudWatch::Alarm")
+
+
+def _dimensions(alarm: dict[str, Any]) -> dict[str, str]:
+    return {it["Name"]: it["Value"] for it in alarm["Dimensions"]}
+
+
+def _on_the_dashboard(stack: Template) -> Iterator[tuple[str, str, dict[str, str]]]:
+    body = json.loads(properties(stack, "Dashboard")["DashboardBody"])
+    for widget in body["widgets"]:
+        for namespace, metric, *rest in widget["properties"]["metrics"]:
+            names = [it for it in rest if isinstance(it, str)]
+            yield namespace, metric, dict(zip(names[::2], names[1::2], strict=True))
+
+
+def _complaint(
+    stack: Template, namespace: str, metric: str, dimensions: dict[str, str]
+) -> str | None:
+    if namespace == NAMESPACE:
+        services = {
+            function["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"]: name
+            for name, function in functions(stack).items()
+            if name != "DeploymentFunction"
+        }
+        service = services.get(dimensions.get("service", ""), "").removesuffix("Function").lower()
+        expected = {"service", "reason"} if metric == Metric.TURNS_SKIPPED else {"service"}
+        if not service or metric not in _emitted(service):
+            return f"{service or dimensions} does not emit {metric}"
+        if dimensions.keys() != expected:
+            return f"{metric} has the dimensions {expected}"
+        if dimensions.get("reason", SkipReason.NO_MESSAGES) not in set(SkipReason):
+            return f"no turn is skipped for {dimensions['reason']}"
+        return None
+    names, metrics = AWS_METRICS[namespace]
+    if metric not in metrics or dimensions.keys() != names:
+        return f"{namespace} has no {metric} by {set(dimensions)}"
+    known = {
+        "QueueName": {f"{name}.QueueName" for name in of_type(stack, "AWS::SQS::Queue")},
+        "FunctionName": set(functions(stack)),
+        "ApiName": {properties(stack, "Api")["Name"]},
+        "Stage": {"ApiliveStage", "live"},
+        "DBInstanceIdentifier": set(of_type(stack, "AWS::RDS::DBInstance")),
+    }
+    for name, value in dimensions.items():
+        if value not in known[name]:
+            return f"{metric} of {value}, which does not exist"
+    return None
+
+
+@about_the_stack
+def every_metric_that_an_alarm_watches_is_emitted(stack: Template) -> Iterator[str]:
+    for name, alarm in _alarms(stack).items():
+        found = _complaint(stack, alarm["Namespace"], alarm["MetricName"], _dimensions(alarm))
+        if found:
+            yield f"{name}: {found}"
+
+
+@every_metric_that_an_alarm_watches_is_emitted.broken
+def a_metric_that_nobody_emits(stack: Template) -> None:
+    properties(stack, "WorkIsDroppedAlarm")["MetricName"] = "WorkLost"
+
+
+@every_metric_that_an_alarm_watches_is_emitted.broken
+def a_metric_of_the_other_function(stack: Template) -> None:
+    properties(stack, "WorkIsRefusedAlarm")["Dimensions"][0]["Value"] = "shortterm-capture"
+
+
+@every_metric_that_an_alarm_watches_is_emitted.broken
+def a_service_without_its_stack(stack: Template) -> None:
+    properties(stack, "TurnsAreNotRememberedAlarm")["Dimensions"][0]["Value"] = "capture"
+
+
+@every_metric_that_an_alarm_watches_is_emitted.broken
+def a_metric_without_dimensions(stack: Template) -> None:
+    properties(stack, "WorkIsDroppedAlarm")["Dimensions"] = []
+
+
+@every_metric_that_an_alarm_watches_is_emitted.broken
+def a_function_that_is_gone(stack: Template) -> None:
+    properties(stack, "WriterErrorsAlarm")["Dimensions"][0]["Value"] = "OldFunction"
+
+
+@about_the_stack
+def every_metric_on_the_dashboard_is_emitted(stack: Template) -> Iterator[str]:
+    shown = list(_on_the_dashboard(stack))
+    yield from filter(None, (_complaint(stack, *it) for it in shown))
+    custom = {metric for namespace, metric, _ in shown if namespace == NAMESPACE}
+    yield from (f"{metric} is not on the dashboard" for metric in set(Metric) - custom)
+
+
+@every_metric_on_the_dashboard_is_emitted.broken
+def a_metric_renamed(stack: Template) -> None:
+    dashboard = properties(stack, "Dashboard")
+    dashboard["DashboardBody"] = dashboard["DashboardBody"].replace("TurnsCaptured", "TurnsSeen")
+
+
+@every_metric_on_the_dashboard_is_emitted.broken
+def a_reason_that_does_not_exist(stack: Template) -> None:
+    dashboard = properties(stack, "Dashboard")
+    dashboard["DashboardBody"] = dashboard["DashboardBody"].replace("no_messages", "no_message")
+
+
+@about_the_stack
+def nothing_that_matters_happens_unseen(stack: Template) -> Iterator[str]:
+    watched = {
+        (alarm["MetricName"], value)
+        for alarm in _alarms(stack).values()
+        for value in _dimensions(alarm).values()
+    }
+    wanted = set(WATCHED)
+    if "Database" in stack["Resources"]:
+        wanted |= WATCHED_OF_A_NEW_DATABASE
+    yield from (f"no alarm watches {it}" for it in sorted(wanted - watched))
+
+
+@nothing_that_matters_happens_unseen.broken
+def no_alarm_for_dead_letters(stack: Template) -> None:
+    del stack["Resources"]["DeadLettersAlarm"]
+
+
+@nothing_that_matters_happens_unseen.broken
+def dead_letters_counted_as_sent(stack: Template) -> None:
+    properties(stack, "DeadLettersAlarm")["MetricName"] = "NumberOfMessagesSent"
+
+
+@about_the_stack
+def every_alarm_reaches_the_operator(stack: Template) -> Iterator[str]:
+    topic = properties(stack, "AlarmTopic")
+    if topic.get("Subscription") != [{"Protocol": "email", "Endpoint": "operator@example.com"}]:
+        yield "nobody listens to the alarms"
+    # CloudWatch cannot use SNS's own key, and says nothing.
+    if "KmsMasterKeyId" in topic:
+        yield "alarms cannot be published to an encrypted topic without a policy of its key"
+    statements = properties(stack, "AlarmTopicPolicy")["PolicyDocument"]["Statement"]
+    if not any(
+        it["Effect"] == "Allow" and it["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+        for it in statements
+    ):
+        yield "CloudWatch may not publish alarms"
+    for name, alarm in _alarms(stack).items():
+        if alarm.get("AlarmActions") != ["AlarmTopic"]:
+            yield f"{name} tells nobody"
+        # A metric that is emitted only when something is wrong has no data when all is well.
+        if alarm.get("TreatMissingData") != "notBreaching":
+            yield f"{name} is undecided while all is well"
+
+
+@every_alarm_reaches_the_operator.broken
+def an_alarm_without_action(stack: Template) -> None:
+    del properties(stack, "CaptureErrorsAlarm")["AlarmActions"]
+
+
+@every_alarm_reaches_the_operator.broken
+def a_topic_with_the_key_of_sns(stack: Template) -> None:
+    properties(stack, "AlarmTopic")["KmsMasterKeyId"] = "alias/aws/sns"
+
+
+@every_alarm_reaches_the_operator.broken
+def missing_data_is_missing(stack: Template) -> None:
+    del properties(stack, "WorkIsDroppedAlarm")["TreatMissingData"]
