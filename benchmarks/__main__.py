@@ -13,6 +13,7 @@ BENCHMARKS = (
     "memory_weight",
     "writer_throughput",
     "cleaning_time",
+    "cold_start",
 )
 
 

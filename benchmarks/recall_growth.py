@@ -12,8 +12,8 @@ from benchmarks.report import Figure, Table, at_most
 from capture.dialogue import Line
 from capture.entry import Window, pack
 from capture.memory import Memory
-from shortterm.work import ScopeWork
 from shortterm.scope import Scope
+from shortterm.work import ScopeWork
 
 SIZES = (1_000, 100_000, 1_000_000)
 CHANNELS_PER_GUILD = 5

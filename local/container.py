@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from local.functions import ACCOUNT_ID, Function
+from local.layout import Layout, layout
 from local.lifeline import Lifeline
 from local.outcome import Failure, Outcome, exited, timed_out
 from local.runtime_api import RuntimeApi
@@ -30,7 +31,10 @@ class Container:
         lifeline: Lifeline,
         log: Path | None = None,
     ) -> None:
-        """Starts the process and does not wait for it; `settings` is the function's environment."""
+        """Starts the process and does not wait for it; `settings` is the function's environment.
+
+        `code` is a checkout, or built artifacts (see `local.layout`).
+        """
         self.function = function
         self._log = log
         self._log_start = log.stat().st_size if log and log.exists() else 0
@@ -38,10 +42,11 @@ class Container:
         self._api = RuntimeApi(
             f"arn:aws:lambda:{region}:{ACCOUNT_ID}:function:{function.full_name}"
         )
+        place = layout(code, function.name)
         self._process = lifeline.spawn(
-            [sys.executable, "-m", "awslambdaric", function.handler],
-            env={**_lambda_environment(function, code, self._api.address), **settings},
-            cwd=code / "functions",
+            [*place.python, "-m", "awslambdaric", function.handler],
+            env={**_lambda_environment(function, place, self._api.address), **settings},
+            cwd=place.task_root,
             log=log,
         )
         self._gone = threading.Event()
@@ -108,9 +113,8 @@ class Container:
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
-def _lambda_environment(function: Function, code: Path, runtime_api: str) -> dict[str, str]:
+def _lambda_environment(function: Function, place: Layout, runtime_api: str) -> dict[str, str]:
     """What Lambda sets for every function, and nothing of this machine's own environment."""
-    layer = code / "layers" / "shortterm"
     return {
         "AWS_LAMBDA_RUNTIME_API": runtime_api,
         "AWS_LAMBDA_FUNCTION_NAME": function.full_name,
@@ -120,9 +124,9 @@ def _lambda_environment(function: Function, code: Path, runtime_api: str) -> dic
         "AWS_LAMBDA_LOG_STREAM_NAME": f"{datetime.now(UTC):%Y/%m/%d}/[$LATEST]{uuid.uuid4().hex}",
         "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
         "AWS_EXECUTION_ENV": f"AWS_Lambda_python{sys.version_info.major}.{sys.version_info.minor}",
-        "LAMBDA_TASK_ROOT": str(code / "functions"),
+        "LAMBDA_TASK_ROOT": str(place.task_root),
         "_HANDLER": function.handler,
-        "PYTHONPATH": os.pathsep.join((str(code / "functions"), str(layer))),
+        "PYTHONPATH": os.pathsep.join(map(str, place.path)),
         "PYTHONSAFEPATH": "1",
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "LANG": "en_US.UTF-8",

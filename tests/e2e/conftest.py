@@ -4,6 +4,7 @@ import http.client
 import json
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -12,6 +13,7 @@ import pytest
 from given import turn_fields
 from waiting import until
 
+from infra.artifacts import rehearsal
 from local.stack import Stack
 
 Answer = tuple[int, dict[str, Any]]
@@ -30,9 +32,8 @@ def stack(tmp_path_factory) -> Iterator[Stack]:
         yield stack
 
 
-@pytest.fixture
-def request_to(stack) -> Callable[..., Answer]:
-    """Send one request and return its status and decoded body."""
+def client_of(stack: Stack) -> Callable[..., Answer]:
+    """Return what sends one request and returns its status and decoded body."""
 
     def send(method: str, target: str, body: bytes | str | None = None) -> Answer:
         connection = http.client.HTTPConnection(urlsplit(stack.api_url).netloc, timeout=30)
@@ -44,6 +45,11 @@ def request_to(stack) -> Callable[..., Answer]:
             connection.close()
 
     return send
+
+
+@pytest.fixture
+def request_to(stack) -> Callable[..., Answer]:
+    return client_of(stack)
 
 
 class Place:
@@ -92,6 +98,27 @@ class Place:
         return sum(int(count) for count in answer["Attributes"].values())
 
 
+@pytest.fixture(scope="session")
+def artifacts(tmp_path_factory) -> Path:
+    """Everything that `make build` builds, for this machine."""
+    directory = tmp_path_factory.mktemp("artifacts")
+    rehearsal.build_all(directory)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def unpacked(artifacts, tmp_path_factory) -> Path:
+    """The artifacts as Lambda unpacks them."""
+    directory = tmp_path_factory.mktemp("unpacked") / "code"
+    rehearsal.lay_out(artifacts, directory)
+    return directory
+
+
 @pytest.fixture
-def place(stack, request_to) -> Place:
-    return Place(stack, request_to)
+def make_place() -> Callable[[Stack], Place]:
+    return lambda stack: Place(stack, client_of(stack))
+
+
+@pytest.fixture
+def place(stack, make_place) -> Place:
+    return make_place(stack)
