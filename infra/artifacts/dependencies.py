@@ -19,8 +19,6 @@ _BALLAST = (
     "bin",
     "**/*.pyi",
     "**/py.typed",
-    "boto3/data",  # resource models: the functions use clients
-    "boto3/examples",
     "botocore/data/*/*/examples-1.json",
     "dateutil/zoneinfo/*.tar.gz",  # AWS's times are UTC
     "aws_lambda_powertools/event_handler/openapi/swagger_ui/*.min.*",

@@ -11,8 +11,8 @@ from infra.artifacts.build import build
 from infra.artifacts.dependencies import MACHINES
 from infra.artifacts.python import compile_all, interpreter, pip_install
 
-# The runtime client and what it needs, pinned for the local stack: Lambda's runtime brings its own.
-_RUNTIME_PACKAGES = ("awslambdaric", "simplejson", "snapshot-restore-py")
+# What Lambda's runtime brings: its client with what that needs, and boto3.
+_RUNTIME_PACKAGES = ("awslambdaric", "simplejson", "snapshot-restore-py", "boto3", "s3transfer")
 
 
 def build_all(into: Path) -> None:

@@ -20,8 +20,8 @@ from local.stack import Stack
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = (
-    *("aws_lambda_powertools", "boto3", "botocore", "cachetools", "jmespath", "msgspec", "psycopg"),
-    *("psycopg_binary", "s3transfer", "shortterm", "typing_extensions", "urllib3"),
+    *("aws_lambda_powertools", "botocore", "cachetools", "jmespath", "msgspec", "psycopg"),
+    *("psycopg_binary", "shortterm", "typing_extensions", "urllib3"),
 )
 
 
