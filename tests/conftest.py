@@ -15,12 +15,10 @@ os.environ.update(
 
 import io
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-EVENTS = Path(__file__).parent.parent / "events"
+import samples
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +26,7 @@ def event():
     """Load a sample event by its name in events/."""
 
     def load(name: str) -> dict[str, Any]:
-        return json.loads((EVENTS / f"{name}.json").read_text("utf-8"))
+        return json.loads((samples.EVENTS / f"{name}.json").read_text("utf-8"))
 
     return load
 

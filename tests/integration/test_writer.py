@@ -341,36 +341,9 @@ def test_the_session_has_the_time_limits(writer, write):
     assert limits == {"statement_timeout": "10s", "idle_in_transaction_session_timeout": "15s"}
 
 
-def test_two_writers_with_rows_in_opposite_orders_do_not_deadlock(writer_url, database_url, rows):
-    """Both sort their rows: one waits for the other, and both counts arrive."""
-    channels = [f"c{number}" for number in range(20)]
-    started = threading.Barrier(2)
-    errors = []
-
-    def run(name, order):
-        with psycopg.connect(writer_url, autocommit=True) as connection:
-            for batch in range(15):
-                works = [work(f"{name}-{batch}-{channel}", channel=channel) for channel in order]
-                started.wait(timeout=20)
-                try:
-                    store.apply(connection, works)
-                except psycopg.Error as error:
-                    errors.append(error)
-
-    writers = [
-        threading.Thread(target=run, args=("a", channels)),
-        threading.Thread(target=run, args=("b", channels[::-1])),
-    ]
-    for thread in writers:
-        thread.start()
-    for thread in writers:
-        thread.join()
-    assert errors == []
-    assert {it["turns_since_refresh"] for key, it in rows().items() if key[0] == "server"} == {30}
-
-
-def test_two_writers_one_by_one_in_opposite_orders_do_not_deadlock(writer_url, rows):
-    """Message by message there is no order of rows: the batches wait for each other as a whole."""
+@pytest.mark.parametrize("apply", [store.apply, store.apply_each])
+def test_two_writers_with_rows_in_opposite_orders_do_not_deadlock(writer_url, rows, apply):
+    """A whole batch takes its locks in one order; message by message, one batch at a time."""
     channels = [f"c{number}" for number in range(10)]
     started = threading.Barrier(2)
     errors = []
@@ -381,7 +354,7 @@ def test_two_writers_one_by_one_in_opposite_orders_do_not_deadlock(writer_url, r
                 works = [work(f"{name}-{batch}-{channel}", channel=channel) for channel in order]
                 started.wait(timeout=20)
                 try:
-                    store.apply_each(connection, works)
+                    apply(connection, works)
                 except psycopg.Error as error:
                     errors.append(error)
 
