@@ -10,7 +10,7 @@ import pytest
 from given import NOW, work
 from psycopg.conninfo import make_conninfo
 
-from shortterm.database import Database, DatabaseSettings, Unavailable
+from shortterm.database import Database, DatabaseSettings
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork, TurnWork, encode
 from writer import store
@@ -402,75 +402,6 @@ def _until_waiting(sql, application):
     )
     while not sql(waiting, application):
         assert time.monotonic() < deadline
-
-
-class TestDatabase:
-    """The connection: what is tried again, and what is not."""
-
-    @pytest.fixture
-    def database(self, writer_url):
-        database = Database(DatabaseSettings(writer_url), application_name="test")
-        yield database
-        database.close()
-
-    def test_a_conflict_is_tried_again(self, database):
-        tries = []
-
-        def conflicting(connection):
-            tries.append(1)
-            if len(tries) < 3:
-                connection.execute("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$")
-            return "done"
-
-        assert database.run(conflicting) == "done"
-        assert len(tries) == 3
-
-    def test_a_conflict_without_end_is_given_up(self, database):
-        def conflicting(connection):
-            connection.execute("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40P01'; END $$")
-
-        with pytest.raises(Unavailable):
-            database.run(conflicting)
-
-    def test_a_connection_that_breaks_again_at_once_is_not_tried_for_ever(self, database, sql):
-        tries = []
-
-        def dying(connection):
-            tries.append(1)
-            connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
-
-        database.run(lambda connection: connection.execute("SELECT 1"))
-        with pytest.raises(Unavailable):
-            database.run(dying)
-        assert len(tries) == 2
-
-    def test_a_statement_that_takes_too_long_is_not_tried_again(self, database):
-        tries = []
-
-        def slow(connection):
-            tries.append(1)
-            connection.execute("SET statement_timeout = 10")
-            connection.execute("SELECT pg_sleep(5)")
-
-        with pytest.raises(Unavailable):
-            database.run(slow)
-        assert len(tries) == 1
-
-    def test_a_server_that_no_longer_takes_writes_is_left(self, database):
-        def write(connection):
-            connection.execute("SET default_transaction_read_only = on")
-            connection.execute("DELETE FROM applied_turns")
-
-        with pytest.raises(Unavailable):
-            database.run(write)
-        assert database._connection is None
-
-    def test_a_data_error_passes_and_the_connection_stays(self, database):
-        with pytest.raises(psycopg.DataError):
-            database.run(lambda connection: connection.execute("SELECT 1/0"))
-        connection = database._connection
-        database.run(lambda connection: connection.execute("SELECT 1"))
-        assert database._connection is connection
 
 
 def test_nothing_that_postgres_quotes_is_logged(writer, sql, refusing, logged):
