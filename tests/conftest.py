@@ -15,10 +15,34 @@ os.environ.update(
 
 import io
 import json
+import shutil
+import tempfile
 from typing import Any
 
 import pytest
 import samples
+
+
+_made = pytest.StashKey[str]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Give this run a directory of its own for temporary files.
+
+    Under root, Postgres runs as another user. All runs of pytest share one directory, which each
+    closes to others when it starts: a second run would lock the first one's servers out.
+    """
+    if config.option.basetemp is None and not hasattr(config, "workerinput"):
+        config.option.basetemp = tempfile.mkdtemp(prefix="shortterm-tests-")
+        config.stash[_made] = config.option.basetemp
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Leave nothing behind but what a failure may be understood by."""
+    made = session.config.stash.get(_made, None)
+    if made is not None and exitstatus == pytest.ExitCode.OK:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
