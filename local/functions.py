@@ -29,7 +29,7 @@ class Function:
 FUNCTIONS: Mapping[str, Function] = {
     function.name: function
     for function in (
-        Function("capture", timeout_seconds=10, memory_mb=512, database_role="stm_capture"),
+        Function("capture", timeout_seconds=20, memory_mb=512, database_role="stm_capture"),
         Function("writer", timeout_seconds=30, memory_mb=256, database_role="stm_writer"),
         Function("schema", timeout_seconds=60, memory_mb=256, database_role="postgres"),
     )

@@ -22,7 +22,6 @@ from typing import Any
 import pytest
 import samples
 
-
 _made = pytest.StashKey[str]()
 
 

@@ -151,7 +151,8 @@ class Memory:
 
     def _note_privacy(self, channel_id: str, window: Window) -> None:
         if window.is_private:
-            self._private_channels[channel_id] = window.occurred_at
+            known = self._private_channels.get(channel_id, window.occurred_at)
+            self._private_channels[channel_id] = max(known, window.occurred_at)
         elif window.occurred_at >= self._private_channels.get(channel_id, math.inf):
             del self._private_channels[channel_id]
 

@@ -26,7 +26,10 @@ CATCH_UP_S = 0.5
 
 
 def sqs_client() -> "SQSClient":
-    """Return a client that tries once and gives up within three seconds: the bot is waiting."""
+    """Return a client that tries once and soon gives up: the bot is waiting.
+
+    It waits a second for each address of the queue, and two for each piece of the answer.
+    """
     # botocore's own session: boto3 adds nothing to this client but its imports.
     client = get_session().create_client(
         "sqs",

@@ -40,7 +40,10 @@ def capture(
         return Skipped(reason)
 
     turn_id = turn.turn_id or request_id
-    occurred_at = min(turn.occurred_at or memory.time_of(turn_id) or now, now)
+    occurred_at = turn.occurred_at
+    if occurred_at is None:
+        occurred_at = memory.time_of(turn_id) or now
+    occurred_at = min(occurred_at, now)
     lines = dialogue.lines(turn, limit=max_lines, occurred_at=occurred_at)
     window = _window(turn, lines, occurred_at, is_private=_is_private(turn, memory))
     scopes = fan_out(turn)

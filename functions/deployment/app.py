@@ -16,7 +16,8 @@ from botocore.config import Config
 
 # What is left of this function's own time to send the answer in.
 ANSWER_MS = 15_000
-ANSWER_TIMEOUT_S = 10
+ANSWER_TIMEOUT_S = 4
+ANSWER_TRIES = 3
 # CloudFormation refuses a longer reason.
 REASON_MAX = 400
 
@@ -32,33 +33,39 @@ def handler(event: dict[str, Any], context: Any) -> None:
 
     A Delete is answered at once: the rows stay with their database.
     """
+    status, reason = "SUCCESS", "The schema is up to date"
     try:
-        data = {} if event["RequestType"] == "Delete" else migrate(_seconds_left(context))
-        answer(event, context, "SUCCESS", "The schema is up to date", data)
+        if event["RequestType"] != "Delete":
+            migrate(_seconds_left(context))
     except Failed as failure:
-        answer(event, context, "FAILED", str(failure), {})
+        status, reason = "FAILED", str(failure)
     except Exception as error:
         logger.exception("The schema function could not be run")
-        answer(event, context, "FAILED", f"{type(error).__name__}: see the log", {})
+        status, reason = "FAILED", f"{type(error).__name__}: see the log"
+    for attempt in range(1, ANSWER_TRIES + 1):
+        try:
+            answer(event, context, status, reason)
+            return
+        except OSError:
+            logger.exception("CloudFormation did not take the answer")
+            if attempt == ANSWER_TRIES:
+                raise
 
 
-def migrate(timeout_s: float) -> dict[str, Any]:
-    """Invoke the schema function and return its answer. Raises Failed if it failed."""
+def migrate(timeout_s: float) -> None:
+    """Invoke the schema function. Raises Failed if it failed."""
     client = boto3.client(
         "lambda", config=Config(read_timeout=timeout_s, retries={"total_max_attempts": 1})
     )
     result = client.invoke(
         FunctionName=os.environ["SCHEMA_FUNCTION_NAME"], Payload=json.dumps({"action": "migrate"})
     )
-    payload = json.load(result["Payload"])
     if "FunctionError" in result:
-        raise Failed(f"The schema function failed: {payload.get('errorMessage')}"[:REASON_MAX])
-    return dict(payload)
+        message = json.load(result["Payload"]).get("errorMessage")
+        raise Failed(f"The schema function failed: {message}"[:REASON_MAX])
 
 
-def answer(
-    event: dict[str, Any], context: Any, status: str, reason: str, data: dict[str, Any]
-) -> None:
+def answer(event: dict[str, Any], context: Any, status: str, reason: str) -> None:
     """Put the answer where CloudFormation waits for it."""
     body = {
         "Status": status,
@@ -68,7 +75,6 @@ def answer(
         "StackId": event["StackId"],
         "RequestId": event["RequestId"],
         "LogicalResourceId": event["LogicalResourceId"],
-        "Data": data,
     }
     url = event["ResponseURL"]
     if not url.startswith("https://"):

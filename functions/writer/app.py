@@ -62,8 +62,7 @@ def apply(bodies: Sequence[str]) -> list[Outcome]:
                 outcomes[position] = "refused by the database for its data"
         except (Unavailable, psycopg.Error) as error:
             telemetry.count(Metric.BATCHES_RETURNED)
-            cause = error.__cause__ or error
-            logger.error("A batch goes back to the queue", extra=describe(cause))
+            logger.error("A batch goes back to the queue", extra=describe(error))
             for position in works:
                 outcomes[position] = "the database is away"
     return outcomes

@@ -12,20 +12,23 @@ from shortterm.work import ScopeWork, TurnWork
 # What one message's content can cause: another message of the batch is not to blame for it.
 DATA_ERRORS = (psycopg.DataError, psycopg.IntegrityError)
 
-# The advisory lock of a batch that is applied message by message: "one by o" in ASCII.
+# The advisory lock between whole batches, which share it, and a batch that is applied message by
+# message, which locks its rows in no order and so must be alone: "one by o" in ASCII.
 _ONE_BY_ONE = 0x6F6E65206279206F
 
 # Arrays travel as text that the server splits, since psycopg takes longer over a list than Postgres
 # over the whole statement. No id holds a comma, and none is empty (wire.Id).
 _RECORD_TURNS = """
+WITH gate AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(%(gate)s))
 INSERT INTO applied_turns (turn_id)
-SELECT unnest(string_to_array(%(turn_ids)s, ','))
+SELECT unnest(string_to_array(%(turn_ids)s, ',')) FROM gate
 ON CONFLICT (turn_id) DO NOTHING
 RETURNING turn_id
 """
 
-# A placeholder never overwrites what a summary owns; the counter takes what is new; the lineage is
-# filled in once. The rest follows the latest turn. A row that would not change is not written.
+# A placeholder never overwrites what a summary owns; the counter takes what is new; lineage, server
+# and parent are filled in once. Whether it is private the latest turn says, and of two at the same
+# time the one that says yes. A row that would not change is not written.
 _WRITE_ROWS = """
 INSERT INTO short_term_memories AS held (
     scope, owner_id, channel_id, persona_id, persona_lineage_id,
@@ -56,12 +59,14 @@ ON CONFLICT ON CONSTRAINT one_row_per_scope DO UPDATE SET
     parent_channel_id = coalesce(held.parent_channel_id, excluded.parent_channel_id),
     is_private = CASE
         WHEN held.last_turn_at > excluded.last_turn_at THEN held.is_private
+        WHEN held.last_turn_at = excluded.last_turn_at THEN held.is_private OR excluded.is_private
         ELSE excluded.is_private
     END,
     last_turn_at = greatest(held.last_turn_at, excluded.last_turn_at),
     updated_at = now()
 WHERE excluded.turns_since_refresh > 0
     OR held.last_turn_at IS DISTINCT FROM greatest(held.last_turn_at, excluded.last_turn_at)
+    OR (held.last_turn_at = excluded.last_turn_at AND excluded.is_private AND NOT held.is_private)
     OR (held.persona_lineage_id IS NULL AND excluded.persona_lineage_id IS NOT NULL)
 """
 
@@ -102,7 +107,6 @@ def apply_each(
     new = 0
     errors: dict[int, Exception] = {}
     with connection.transaction():
-        # One after the other, messages lock their rows in no order: only one writer at a time.
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_ONE_BY_ONE,))
         for position, work in enumerate(works):
             try:
@@ -117,7 +121,7 @@ def rows(works: Iterable[TurnWork], new_turns: Iterable[str]) -> list[Row]:
     """Return what `works` do to each row, in the one order in which every writer takes its locks.
 
     Of several works for one row, the turns that are new add up, each once however often it comes;
-    the first lineage and the latest place stand. Pure.
+    the first lineage, server and parent stand, and the latest time and privacy. Pure.
     """
     uncounted = set(new_turns)
     by_scope: dict[Scope, Row] = {}
@@ -137,18 +141,24 @@ def _row(work: TurnWork, it: ScopeWork, earlier: Row | None, *, turns: int) -> R
         scope.channel_id,
         scope.persona_id,
         (earlier and earlier.persona_lineage_id) or it.persona_lineage_id,
-        work.server_id,
-        work.parent_channel_id,
-        work.is_private,
+        (earlier and earlier.server_id) or work.server_id,
+        (earlier and earlier.parent_channel_id) or work.parent_channel_id,
+        work.is_private or _was_private_then(work, earlier),
         turns + (earlier.turns if earlier else 0),
         work.occurred_at,
     )
 
 
+def _was_private_then(work: TurnWork, earlier: Row | None) -> bool:
+    return earlier is not None and earlier.is_private and earlier.last_turn_ms == work.occurred_at
+
+
 def _apply(connection: Connection[Any], works: Sequence[TurnWork]) -> int:
     """Record the turns, all of them before any row, so that two writers never wait in a circle."""
     turn_ids = sorted({work.turn_id for work in works})
-    recorded = connection.execute(_RECORD_TURNS, {"turn_ids": _joined(turn_ids)}).fetchall()
+    recorded = connection.execute(
+        _RECORD_TURNS, {"gate": _ONE_BY_ONE, "turn_ids": _joined(turn_ids)}
+    ).fetchall()
     columns = zip(*rows(works, (turn_id for (turn_id,) in recorded)), strict=True)
     arrays = map(_joined, columns)
     connection.execute(_WRITE_ROWS, dict(zip(Row._fields, arrays, strict=True)))

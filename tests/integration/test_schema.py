@@ -7,6 +7,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from schema.migrate import Edited, Migration, migrate, read
+from shortterm.database import Unavailable
 
 ONE = Migration(1, "one", "CREATE TABLE one (n integer)")
 TWO = Migration(2, "two", "CREATE TABLE two (n integer)")
@@ -114,10 +115,25 @@ def test_a_migration_that_fails_is_told_without_postgres_own_words(
     assert "CANARY" not in logged() + str(caught.value)
 
 
-def test_a_database_that_is_away_fails_the_deployment(app_of):
+def test_a_database_that_stays_away_fails_the_deployment_and_says_why(app_of, monkeypatch):
     app = app_of("schema", DATABASE_URL="postgresql://postgres@127.0.0.1:1/none")
-    with pytest.raises(app.Failed, match="OperationalError"):
+    monkeypatch.setattr(app, "CONNECT_FOR_S", 0)
+    with pytest.raises(app.Failed, match=r"(?s)127\.0\.0\.1.*refused"):
         app.handler({}, None)
+
+
+def test_a_database_that_is_not_to_be_had_yet_is_waited_for(app_of, empty_database, monkeypatch):
+    app = app_of("schema", DATABASE_URL=empty_database)
+    connect, refused = app.connect, [Unavailable("not yet")] * 2
+    monkeypatch.setattr(app, "CONNECT_EVERY_S", 0)
+
+    def connect_at_last(*given):
+        if refused:
+            raise refused.pop()
+        return connect(*given)
+
+    monkeypatch.setattr(app, "connect", connect_at_last)
+    assert app.handler({}, None)["schema"] == 2
 
 
 def test_an_edited_migration_fails_the_deployment_and_is_named(app_of, empty_database, monkeypatch):

@@ -201,6 +201,30 @@ def test_the_latest_turn_says_whether_a_channel_is_private(write, rows, apart, o
 
 
 @pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_two_turns_at_the_same_time_the_private_one_counts(write, rows, apart, order):
+    turns = [work("t1", is_private=True), work("t2", is_private=False)]
+    batch = [turns[number] for number in order]
+    for part in [[it] for it in batch] if apart else [batch]:
+        write(*part)
+    assert {it["is_private"] for it in rows().values()} == {True}
+
+
+def test_a_turn_posted_again_as_private_makes_its_rows_private(write, rows):
+    write(work("t1"))
+    write(work("t1", is_private=True))
+    assert {it["is_private"] for it in rows().values()} == {True}
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_parent_once_told_stands_in_one_batch_or_several(write, rows, apart):
+    batch = [work("t1", at=NOW, parent_channel_id="p"), work("t2", at=NOW + 1)]
+    for part in [[it] for it in batch] if apart else [batch]:
+        write(*part)
+    assert {it["parent_channel_id"] for it in rows().values()} == {"p"}
+
+
+@pytest.mark.parametrize("apart", [True, False])
 def test_the_first_lineage_stands_in_one_batch_or_several(write, rows, apart):
     batch = [work("t1", at=NOW, lineage="9"), work("t2", at=NOW + 1, lineage="3")]
     for part in [[it] for it in batch] if apart else [batch]:
@@ -368,6 +392,36 @@ def test_two_writers_with_rows_in_opposite_orders_do_not_deadlock(writer_url, ro
         thread.join()
     assert errors == []
     assert {it["turns_since_refresh"] for key, it in rows().items() if key[0] == "server"} == {20}
+
+
+def test_a_batch_one_by_one_does_not_deadlock_with_whole_batches(writer_url, sql, rows):
+    """Message by message rows are locked in no order: whole batches wait until that is done."""
+    channels = [f"c{number}" for number in range(5)]
+    started = threading.Barrier(3)
+    errors = []
+
+    def run(name, apply):
+        with psycopg.connect(writer_url, autocommit=True) as connection:
+            for batch in range(8):
+                order = channels if batch % 2 else channels[::-1]
+                works = [work(f"{name}-{batch}-{channel}", channel=channel) for channel in order]
+                started.wait(timeout=20)
+                try:
+                    apply(connection, works)
+                except psycopg.Error as error:
+                    errors.append(error)
+
+    acts = {"a": store.apply, "b": store.apply, "c": store.apply_each}
+    writers = [threading.Thread(target=run, args=it) for it in acts.items()]
+    for thread in writers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    assert errors == []
+    assert sql("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == [
+        (0,)
+    ]
+    assert {it["turns_since_refresh"] for key, it in rows().items() if key[0] == "server"} == {24}
 
 
 def test_a_deadlock_with_somebody_else_is_tried_again(writer_url, sql, rows):

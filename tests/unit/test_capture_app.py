@@ -259,12 +259,16 @@ def test_the_metrics_of_an_invocation_are_sent_at_its_end(call, capsys):
     assert "TurnsCaptured" in capsys.readouterr().out
 
 
-def test_metrics_that_cannot_be_sent_change_no_answer(call, monkeypatch, logged):
-    def broken():
+def test_metrics_that_cannot_be_sent_change_no_answer_and_do_not_pile_up(call, monkeypatch, logged):
+    def broken(*_):
         raise ValueError(CANARY)
 
     monkeypatch.setattr(telemetry.metrics, "flush_metrics", broken)
-    assert call("guild-turn")[0] == 202
+    for _ in range(120):
+        assert call("guild-turn")[2]["status"] == "captured"
+    assert telemetry.metrics.metric_set == {}
+    monkeypatch.setattr(telemetry.metrics, "add_metric", broken)
+    assert call("guild-turn")[2]["status"] == "captured"
     assert "Metrics could not be sent" in logged()
     assert CANARY not in logged()
 

@@ -73,7 +73,7 @@ def run(monkeypatch):
     return start
 
 
-def test_the_schema_is_run_and_its_answer_passed_on(run):
+def test_the_schema_is_run_and_cloudformation_told(run):
     schema = FakeLambda({"schema": 2, "applied": ["0002_roles"]})
     assert run(schema) == {
         "Status": "SUCCESS",
@@ -82,7 +82,6 @@ def test_the_schema_is_run_and_its_answer_passed_on(run):
         "StackId": EVENT["StackId"],
         "RequestId": "request-1",
         "LogicalResourceId": "Schema",
-        "Data": {"schema": 2, "applied": ["0002_roles"]},
     }
     (call,) = schema.invoked
     assert call == {"FunctionName": "shortterm-schema", "Payload": '{"action": "migrate"}'}
@@ -112,8 +111,17 @@ def test_a_fault_of_its_own_is_answered_without_its_words(run):
     assert answer["Reason"].startswith("RuntimeError: see the log")
 
 
-def test_an_answer_that_did_not_go_out_is_followed_by_a_failure(run):
-    assert run(unreachable=1)["Status"] == "FAILED"
+def test_an_answer_that_did_not_go_out_is_sent_again_and_says_the_same(run):
+    assert run(unreachable=2)["Status"] == "SUCCESS"
+
+
+def test_an_answer_that_never_goes_out_is_a_failure_of_the_function(run):
+    with pytest.raises(OSError, match="no route"):
+        run(unreachable=3)
+
+
+def test_all_tries_to_answer_fit_into_the_time_that_is_kept_for_them():
+    assert app.ANSWER_TRIES * app.ANSWER_TIMEOUT_S * 1000 < app.ANSWER_MS
 
 
 def test_nothing_is_run_when_the_stack_is_deleted(run):
@@ -124,4 +132,4 @@ def test_nothing_is_run_when_the_stack_is_deleted(run):
 
 def test_the_answer_never_goes_over_plain_http():
     with pytest.raises(ValueError, match="https"):
-        app.answer(EVENT | {"ResponseURL": "http://else"}, CONTEXT, "SUCCESS", "", {})
+        app.answer(EVENT | {"ResponseURL": "http://else"}, CONTEXT, "SUCCESS", "")

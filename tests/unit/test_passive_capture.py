@@ -102,7 +102,7 @@ def test_a_turn_without_id_takes_the_requests(bench):
 
 
 @pytest.mark.parametrize(
-    ("occurred_at", "counted"), [(None, NOW), (NOW + 99_999, NOW), (NOW - 5, NOW - 5)]
+    ("occurred_at", "counted"), [(None, NOW), (NOW + 99_999, NOW), (NOW - 5, NOW - 5), (0, 0)]
 )
 def test_a_time_in_the_future_or_none_counts_as_now(bench, occurred_at, counted):
     bench.capture(occurredAt=occurred_at)

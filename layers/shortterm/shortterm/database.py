@@ -25,16 +25,26 @@ KEEPALIVE_S = 5
 CONFLICT_TRIES = 4
 
 # The server is gone, overloaded, or (after a failover) no longer the one that takes writes.
-_AWAY = (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction)
+_AWAY = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    errors.ReadOnlySqlTransaction,
+    errors.IdleInTransactionSessionTimeout,
+)
 
 
 class Unavailable(Exception):
-    """Postgres cannot be reached, or went away twice: nothing was applied, try again later."""
+    """Postgres cannot be reached, or went away twice: nothing was applied, try again later.
+
+    Says why in words that quote no row: libpq's own only where there was no connection yet.
+    """
 
 
 def describe(error: BaseException) -> dict[str, Any]:
     """Return what a log line may say of an error: Postgres quotes values in its message."""
     described = telemetry.describe(error)
+    if isinstance(error, Unavailable):
+        described["reason"] = str(error)
     if isinstance(error, psycopg.Error):
         described["sqlstate"] = error.sqlstate
         described["constraint"] = error.diag.constraint_name
@@ -59,21 +69,24 @@ def connect(
 ) -> Connection[Any]:
     """Return a connection in autocommit mode, all of whose waiting is bounded.
 
-    Raises psycopg.OperationalError when there is none to be had.
+    Raises Unavailable when there is none to be had.
     """
     url = settings.database_url
-    return psycopg.connect(
-        url,
-        password=login_token(url) if settings.database_iam_auth else None,
-        autocommit=True,
-        application_name=application_name,
-        connect_timeout=CONNECT_TIMEOUT_S,
-        tcp_user_timeout=TCP_USER_TIMEOUT_MS,
-        keepalives_idle=KEEPALIVE_S,
-        keepalives_interval=1,
-        options=f"-c statement_timeout={statement_timeout_ms}"
-        f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS}",
-    )
+    try:
+        return psycopg.connect(
+            url,
+            password=login_token(url) if settings.database_iam_auth else None,
+            autocommit=True,
+            application_name=application_name,
+            connect_timeout=CONNECT_TIMEOUT_S,
+            tcp_user_timeout=TCP_USER_TIMEOUT_MS,
+            keepalives_idle=KEEPALIVE_S,
+            keepalives_interval=1,
+            options=f"-c statement_timeout={statement_timeout_ms}"
+            f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS}",
+        )
+    except psycopg.OperationalError as error:
+        raise Unavailable(f"no connection: {error}") from None
 
 
 class Database:
@@ -97,7 +110,9 @@ class Database:
         """
         reused = self._connection is not None
         for _ in range(CONFLICT_TRIES):
-            connection = self._connection or self._connect()
+            if self._connection is None:
+                self._connection = connect(self._settings, self._application_name)
+            connection = self._connection
             try:
                 return act(connection)
             except (errors.DeadlockDetected, errors.SerializationFailure):
@@ -116,10 +131,3 @@ class Database:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-
-    def _connect(self) -> Connection[Any]:
-        try:
-            self._connection = connect(self._settings, self._application_name)
-        except psycopg.OperationalError as error:
-            raise Unavailable("no connection") from error
-        return self._connection

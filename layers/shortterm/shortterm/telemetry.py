@@ -6,6 +6,8 @@ its type and place, never by its message, which may quote what was sent.
 
 import logging
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
 
@@ -49,13 +51,20 @@ _UNITS = {Metric.MEMORY_BYTES: MetricUnit.Bytes}
 
 
 def count(metric: Metric, value: float = 1) -> None:
-    """Add `value` to `metric` for this invocation; `flush` sends it."""
-    metrics.add_metric(metric, _UNITS.get(metric, MetricUnit.Count), value)
+    """Add `value` to `metric` for this invocation; `flush` sends it. Never raises."""
+    with _harmless():
+        metrics.add_metric(metric, _UNITS.get(metric, MetricUnit.Count), value)
 
 
 def count_by(metric: Metric, dimension: str, label: str) -> None:
-    """Count one, under a dimension whose labels are a closed set (a reason, never an id)."""
-    with single_metric(metric, MetricUnit.Count, 1, namespace=NAMESPACE) as single:
+    """Count one, under a dimension whose labels are a closed set (a reason, never an id).
+
+    Never raises.
+    """
+    with (
+        _harmless(),
+        single_metric(metric, MetricUnit.Count, 1, namespace=NAMESPACE) as single,
+    ):
         single.add_dimension("service", metrics.service or "service_undefined")
         single.add_dimension(dimension, label)
 
@@ -69,13 +78,21 @@ def flush() -> None:
     Never raises: it runs when the answer stands, and the runtime would log what it said.
     """
     global _cold
-    try:
-        if _cold:
-            _cold = False
-            count(Metric.COLD_STARTS)
+    if _cold:
+        _cold = False
+        count(Metric.COLD_STARTS)
+    with _harmless():
         if metrics.metric_set:
             metrics.flush_metrics()
+
+
+@contextmanager
+def _harmless() -> Iterator[None]:
+    """Let no metric that cannot be sent change what the function does, or pile up."""
+    try:
+        yield
     except Exception as error:
+        metrics.clear_metrics()
         logger.error("Metrics could not be sent", extra=describe(error))
 
 
