@@ -72,8 +72,8 @@ def recall(query: Query, memory: Memory, container: Container) -> Recollection:
     """Return what `memory` holds for the asked channel and persona, and for the other channels.
 
     Others come newest first, narrowed to a persona lineage when asked. What was captured in a
-    private channel, or in a thread under one, is shown only to a private channel, and only of the
-    same server.
+    private channel, or in a thread under one that this container has seen, is shown only to a
+    private channel, and only of the same server.
     """
     kind, owner_id = query.kind, query.owner_id
     asked = memory.get(Scope(kind, owner_id, query.channel_id, query.persona_id))

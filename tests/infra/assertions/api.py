@@ -308,3 +308,16 @@ def no_tag(stack: Template) -> None:
 @its_stage_waits_for_the_role_that_it_logs_with.broken
 def role_deleted_with_the_stack(stack: Template) -> None:
     del stack["Resources"]["ApiLogRole"]["DeletionPolicy"]
+
+
+@about_the_stack
+def it_has_one_name_whoever_sets_it(stack: Template) -> Iterator[str]:
+    """An import names an API after its title; its alarms look for the name of the stack."""
+    api = properties(stack, "Api")
+    if _body(stack)["info"]["title"] != api["Name"]:
+        yield "the API's title is not its name"
+
+
+@it_has_one_name_whoever_sets_it.broken
+def another_title(stack: Template) -> None:
+    _body(stack)["info"]["title"] = "something else"
