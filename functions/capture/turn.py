@@ -125,12 +125,11 @@ _json = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_not_a_number)
 _json_with_surrogates = json.JSONDecoder(
     object_pairs_hook=_encodable_once, parse_constant=_not_a_number
 )
-# Half of a pair, escaped or not; most bodies hold none.
-_SURROGATE = re.compile("\\\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def _read(body: str) -> Any:
-    reader = _json_with_surrogates if _SURROGATE.search(body) else _json
+    reader = _json_with_surrogates if _may_hold_surrogates(body) else _json
     try:
         return reader.decode(body)
     except (json.JSONDecodeError, RecursionError):
@@ -138,3 +137,16 @@ def _read(body: str) -> Any:
     except ValueError:
         # An integer of more digits than Python converts.
         raise Mismatch("body", "JSON with numbers of a sane length") from None
+
+
+def _may_hold_surrogates(body: str) -> bool:
+    """Tell whether `body` holds half of a pair, escaped or not; most hold none, so it is quick."""
+    if "\\u" in body and _ESCAPED_SURROGATE.search(body):
+        return True
+    if body.isascii():
+        return False
+    try:
+        body.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False

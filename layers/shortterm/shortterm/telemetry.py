@@ -6,8 +6,6 @@ its type and place, never by its message, which may quote what was sent.
 
 import logging
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
 
@@ -52,8 +50,10 @@ _UNITS = {Metric.MEMORY_BYTES: MetricUnit.Bytes}
 
 def count(metric: Metric, value: float = 1) -> None:
     """Add `value` to `metric` for this invocation; `flush` sends it. Never raises."""
-    with _harmless():
+    try:
         metrics.add_metric(metric, _UNITS.get(metric, MetricUnit.Count), value)
+    except Exception as error:
+        _give_up(error)
 
 
 def count_by(metric: Metric, dimension: str, label: str) -> None:
@@ -61,12 +61,12 @@ def count_by(metric: Metric, dimension: str, label: str) -> None:
 
     Never raises.
     """
-    with (
-        _harmless(),
-        single_metric(metric, MetricUnit.Count, 1, namespace=NAMESPACE) as single,
-    ):
-        single.add_dimension("service", metrics.service or "service_undefined")
-        single.add_dimension(dimension, label)
+    try:
+        with single_metric(metric, MetricUnit.Count, 1, namespace=NAMESPACE) as single:
+            single.add_dimension("service", metrics.service or "service_undefined")
+            single.add_dimension(dimension, label)
+    except Exception as error:
+        _give_up(error)
 
 
 _cold = True
@@ -81,19 +81,17 @@ def flush() -> None:
     if _cold:
         _cold = False
         count(Metric.COLD_STARTS)
-    with _harmless():
+    try:
         if metrics.metric_set:
             metrics.flush_metrics()
-
-
-@contextmanager
-def _harmless() -> Iterator[None]:
-    """Let no metric that cannot be sent change what the function does, or pile up."""
-    try:
-        yield
     except Exception as error:
-        metrics.clear_metrics()
-        logger.error("Metrics could not be sent", extra=describe(error))
+        _give_up(error)
+
+
+def _give_up(error: Exception) -> None:
+    """Let no metric that cannot be sent pile up; what the function does goes on."""
+    metrics.clear_metrics()
+    logger.error("Metrics could not be sent", extra=describe(error))
 
 
 def describe(error: BaseException) -> dict[str, Any]:
