@@ -46,6 +46,8 @@ def a_new_schema_or_database_is_migrated(stack: Template) -> Iterator[str]:
     }
     if schema.get("SchemaVersion") not in versions:
         yield "another schema artifact changes nothing that CloudFormation sees"
+    if schema.get("Layers") != properties(stack, "SchemaFunction")["Layers"]:
+        yield "what the schema function shares with others could change unseen"
     database = "Database.DbiResourceId" if "Database" in stack["Resources"] else "db-OLD"
     if schema.get("Database") != f"{database}/shortterm":
         yield "another database would stay empty"
@@ -59,6 +61,11 @@ def a_new_schema_or_database_is_migrated(stack: Template) -> Iterator[str]:
 @a_new_schema_or_database_is_migrated.broken
 def a_constant_version(stack: Template) -> None:
     properties(stack, "Schema")["SchemaVersion"] = "1"
+
+
+@a_new_schema_or_database_is_migrated.broken
+def without_its_layers(stack: Template) -> None:
+    del properties(stack, "Schema")["Layers"]
 
 
 @a_new_schema_or_database_is_migrated.broken
