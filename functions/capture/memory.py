@@ -73,8 +73,9 @@ class Memory:
                 window, it.persona_lineage_id, turns=int(it.live and new), now=self._now
             )
             self._put(entry, held)
-            self._note_privacy(it.scope.channel_id, window)
             entries.append(entry)
+        for channel_id in {entry.scope.channel_id for entry in entries}:
+            self._note_privacy(channel_id, window)
         self._evict()
         if new:
             self._recent_turns[turn_id] = window.occurred_at

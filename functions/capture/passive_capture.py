@@ -40,10 +40,7 @@ def capture(
         return Skipped(reason)
 
     turn_id = turn.turn_id or request_id
-    occurred_at = turn.occurred_at
-    if occurred_at is None:
-        occurred_at = memory.time_of(turn_id) or now
-    occurred_at = min(occurred_at, now)
+    occurred_at = _time_of(turn, turn_id, memory, now)
     lines = dialogue.lines(turn, limit=max_lines, occurred_at=occurred_at)
     window = _window(turn, lines, occurred_at, is_private=_is_private(turn, memory))
     scopes = fan_out(turn)
@@ -51,6 +48,12 @@ def capture(
     entries = memory.remember(turn_id, scopes, window)
     queued = outbox.send(_work(turn_id, scopes, window))
     return Captured(turn_id, entries, queued)
+
+
+def _time_of(turn: Turn, turn_id: str, memory: Memory, now: int) -> int:
+    """Return when the turn occurred (ms): as told, or when it first came; never in the future."""
+    told = memory.time_of(turn_id) if turn.occurred_at is None else turn.occurred_at
+    return now if told is None else min(told, now)
 
 
 def _is_private(turn: Turn, memory: Memory) -> bool:

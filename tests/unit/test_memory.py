@@ -19,16 +19,6 @@ def in_channel(channel: str, user: str = "u") -> list[ScopeWork]:
     ]
 
 
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def held(clock):
-    return memory(clock)
-
-
 def test_a_turn_is_held_under_each_of_its_scopes(held):
     held.remember("t1", GUILD, window("a"))
     for scope in (USERS, SERVERS):

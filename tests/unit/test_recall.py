@@ -4,7 +4,7 @@ import json
 
 import msgspec
 import pytest
-from given import HOUR, NOW, Clock, memory, window
+from given import HOUR, NOW, window
 
 from capture import query as wire
 from capture.recall import MAX_ANSWER_BYTES, Container, recall
@@ -13,16 +13,6 @@ from shortterm.work import ScopeWork
 
 HERE = Container("box", since=1)
 ASKED = {"userId": ["u"], "channelId": ["c"], "serverId": ["s"], "personaId": ["7"]}
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def held(clock):
-    return memory(clock)
 
 
 def keep(held, channel, *, user="u", server="s", persona="7", lineage="3", text="words", **place):
