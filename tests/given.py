@@ -1,5 +1,6 @@
 """Turns, messages and times for tests, each with only what the test is about spelled out."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from shortterm.work import ScopeWork, TurnWork
 
 HOUR = 3_600_000
 NOW = 1_796_000_000_000
+LAMBDA_CONTEXT = SimpleNamespace(aws_request_id="lambda-request", function_name="capture")
 
 
 class Clock:

@@ -1,7 +1,13 @@
-"""A memory whose clock stands still until a test turns it."""
+"""A memory whose clock stands still until a test turns it, and a capture function to call."""
 
+import importlib
+import json
+import sys
+
+import boto3
 import pytest
-from given import Clock, memory
+from given import LAMBDA_CONTEXT, Clock, memory, turn_fields
+from moto import mock_aws
 
 
 @pytest.fixture
@@ -12,3 +18,49 @@ def clock():
 @pytest.fixture
 def held(clock):
     return memory(clock)
+
+
+@pytest.fixture
+def app():
+    """A container that has just started, with an empty memory, and no queue yet."""
+    with mock_aws():
+        sys.modules.pop("capture.app", None)
+        yield importlib.import_module("capture.app")
+        sys.modules.pop("capture.app", None)
+
+
+@pytest.fixture
+def queue(app):
+    """The work queue; returns what is in it."""
+    client = boto3.client("sqs")
+    url = client.create_queue(QueueName="shortterm-work")["QueueUrl"]
+
+    def received():
+        answer = client.receive_message(QueueUrl=url, MaxNumberOfMessages=10)
+        return [it["Body"] for it in answer.get("Messages", [])]
+
+    return received
+
+
+@pytest.fixture
+def call(app, event):
+    """Send a sample event, changed as told, and return status, content type and decoded body."""
+
+    def send(name, **changes):
+        answer = app.handler(event(name) | changes, LAMBDA_CONTEXT)
+        headers = answer.get("multiValueHeaders") or {}
+        (kind,) = headers.get("Content-Type") or [answer["headers"]["Content-Type"]]
+        return answer["statusCode"], kind, json.loads(answer["body"])
+
+    return send
+
+
+@pytest.fixture
+def post(call):
+    """Post a turn, or any body."""
+
+    def send(body=None, **fields):
+        body = json.dumps(turn_fields(**fields)) if body is None else body
+        return call("guild-turn", body=body)
+
+    return send

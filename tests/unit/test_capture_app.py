@@ -4,67 +4,17 @@ import base64
 import importlib
 import json
 import sys
-from types import SimpleNamespace
 
-import boto3
 import pytest
-from given import message, response, turn_fields
+from given import LAMBDA_CONTEXT, turn_fields
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
 from shortterm import telemetry
-from shortterm.telemetry import logger
 from shortterm.work import decode
 
 CANARY = "CANARY-7f3a"
-CONTEXT = SimpleNamespace(aws_request_id="lambda-request", function_name="capture")
-
-
-@pytest.fixture
-def app():
-    """A container that has just started, with an empty memory, and no queue yet."""
-    with mock_aws():
-        sys.modules.pop("capture.app", None)
-        yield importlib.import_module("capture.app")
-        sys.modules.pop("capture.app", None)
-
-
-@pytest.fixture
-def queue(app):
-    """The work queue; returns what is in it."""
-    client = boto3.client("sqs")
-    url = client.create_queue(QueueName="shortterm-work")["QueueUrl"]
-
-    def received():
-        answer = client.receive_message(QueueUrl=url, MaxNumberOfMessages=10)
-        return [it["Body"] for it in answer.get("Messages", [])]
-
-    return received
-
-
-@pytest.fixture
-def call(app, event):
-    """Send a sample event, changed as told, and return status, content type and decoded body."""
-
-    def send(name, **changes):
-        answer = app.handler(event(name) | changes, CONTEXT)
-        headers = answer.get("multiValueHeaders") or {}
-        (kind,) = headers.get("Content-Type") or [answer["headers"]["Content-Type"]]
-        return answer["statusCode"], kind, json.loads(answer["body"])
-
-    return send
-
-
-@pytest.fixture
-def post(call):
-    """Post a turn, or any body."""
-
-    def send(body=None, **fields):
-        body = json.dumps(turn_fields(**fields)) if body is None else body
-        return call("guild-turn", body=body)
-
-    return send
 
 
 def test_a_guild_turn_is_captured_and_queued(call, queue):
@@ -210,7 +160,7 @@ def test_a_fault_of_ours_is_a_500_that_says_nothing(app, call, monkeypatch, logg
 
 @pytest.mark.parametrize("event", [{}, {"httpMethod": "POST"}, {"path": 3, "httpMethod": None}])
 def test_an_event_that_is_none_of_ours_is_answered_and_not_raised(app, event):
-    assert app.handler(event, CONTEXT)["statusCode"] == 500
+    assert app.handler(event, LAMBDA_CONTEXT)["statusCode"] == 500
 
 
 def test_an_unknown_route_is_a_problem_document(call):
@@ -282,7 +232,7 @@ def test_a_fault_after_remembering_is_no_error_for_the_bot(app, call, monkeypatc
 
 
 def test_answers_are_kept_by_no_cache(app, event):
-    answer = app.handler(event("recall"), CONTEXT)
+    answer = app.handler(event("recall"), LAMBDA_CONTEXT)
     assert answer["multiValueHeaders"]["Cache-Control"] == ["no-store"]
 
 
@@ -323,8 +273,10 @@ def test_the_window_and_the_outbox_have_the_limits_that_are_set(monkeypatch, eve
     sys.modules.pop("capture.app", None)
     with mock_aws():
         app = importlib.import_module("capture.app")
-        answers = [json.loads(app.handler(event("guild-turn"), CONTEXT)["body"]) for _ in range(2)]
-    assert {it["lines"] for answer in answers for it in answer["scopes"]} == {2}
+        answers = [
+            json.loads(app.handler(event("guild-turn"), LAMBDA_CONTEXT)["body"]) for _ in range(2)
+        ]
+    assert {it["lines"] for answer in answers for it in json.loads(answer)["scopes"]} == {2}
     assert len(app.outbox) == 1
     sys.modules.pop("capture.app")
 
@@ -334,62 +286,6 @@ def test_a_skip_is_counted_by_its_reason(call, capsys):
     lines = [json.loads(it) for it in capsys.readouterr().out.splitlines()]
     (skipped,) = [it for it in lines if "TurnsSkipped" in it]
     assert skipped["reason"] == "privacy_full"
-
-
-@pytest.fixture(params=["as deployed", "debugging"])
-def watching(request, monkeypatch):
-    """As deployed, and with everything on that an operator may switch on to see more."""
-    if request.param == "as deployed":
-        yield
-        return
-    for name in ("POWERTOOLS_DEV", "POWERTOOLS_DEBUG", "POWERTOOLS_LOGGER_LOG_EVENT"):
-        monkeypatch.setenv(name, "true")
-    level = logger.log_level
-    logger.setLevel("DEBUG")
-    yield
-    logger.setLevel(level)
-
-
-def test_no_text_and_no_name_leaves_by_any_other_way_than_the_read(
-    watching, app, call, post, monkeypatch, capfd, caplog, logged
-):
-    caplog.set_level("DEBUG")
-    spoken = {
-        "serverName": CANARY,
-        "channelName": CANARY,
-        "simplifiedMessages": [message(CANARY, authorName=CANARY)],
-        "personaResponses": [response(CANARY, personaName=CANARY, personaId="7")],
-    }
-    answers = [
-        post(**spoken),
-        post(**spoken | {"privacyLevel": "FULL"}),
-        post(**spoken | {"privacyLevel": CANARY}),
-        post(**spoken | {"userId": CANARY + " "}),
-        post(**spoken | {CANARY: CANARY, "isStopResponse": CANARY}),
-        post(json.dumps(turn_fields(**spoken))[:-1]),
-        post(json.dumps(turn_fields(**spoken)).replace("{", f'{{"{CANARY}":1,"{CANARY}":2,', 1)),
-        call("recall", path=f"/v1/{CANARY}"),
-        call("recall", multiValueQueryStringParameters={CANARY: [CANARY]}),
-        call("recall", multiValueQueryStringParameters={"userId": [CANARY + " "]}),
-        call("health"),
-    ]
-
-    def broken(*_):
-        raise ValueError(CANARY)
-
-    monkeypatch.setattr(app.memory, "remember", broken)
-    answers.append(post(**spoken))
-    monkeypatch.setattr(app, "capture", broken)
-    answers.append(post(**spoken))
-    monkeypatch.setattr(app.memory, "of_owner", broken)
-    answers.append(call("recall"))
-
-    printed = capfd.readouterr()
-    assert "202" in str(answers)
-    assert CANARY not in str(answers)
-    assert CANARY not in printed.out + printed.err + caplog.text + logged()
-    assert "TurnsSkipped" in printed.out
-    assert "A turn could not be remembered" in logged()
 
 
 # All of Unicode: the surrogates too, which st.text() leaves out by itself.
