@@ -276,7 +276,7 @@ def test_the_window_and_the_outbox_have_the_limits_that_are_set(monkeypatch, eve
         answers = [
             json.loads(app.handler(event("guild-turn"), LAMBDA_CONTEXT)["body"]) for _ in range(2)
         ]
-    assert {it["lines"] for answer in answers for it in json.loads(answer)["scopes"]} == {2}
+    assert {it["lines"] for answer in answers for it in answer["scopes"]} == {2}
     assert len(app.outbox) == 1
     sys.modules.pop("capture.app")
 
