@@ -81,7 +81,7 @@ class Outbox:
         the work waits. When more than `capacity` wait, the oldest is dropped and counted.
         """
         self._number += 1
-        posted = _Posted(self._number, turn_work.owner_id, work.encode(turn_work))
+        posted = _Posted(self._number, turn_work.group, work.encode(turn_work))
         self._waiting.append(posted)
         if len(self._waiting) > self._capacity:
             self._waiting.popleft()

@@ -1,14 +1,19 @@
 """What an operator can set for the capture function, each an environment variable in capitals."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
+
+from shortterm.settings import DatabaseSettings
 
 Hours = Annotated[float, Meta(gt=0, le=24 * 365)]
 
 
-class Settings(Struct, frozen=True):
-    """Checked by `shortterm.settings.load` when the container starts."""
+class Settings(DatabaseSettings, frozen=True, kw_only=True):
+    """Checked by `shortterm.settings.load` when the container starts.
+
+    The database is read as the role `stm_capture`.
+    """
 
     work_queue_url: str
     # Never 0 or negative: a slice that keeps "the last 0" keeps everything.
@@ -18,3 +23,6 @@ class Settings(Struct, frozen=True):
     # At least what the largest turn that the API accepts needs.
     memory_max_bytes: Annotated[int, Meta(ge=32 * 2**20)] = 128 * 2**20
     outbox_max_messages: Annotated[int, Meta(ge=1, le=100_000)] = 1_000
+    # Whether a read without the database, which cannot know who was forgotten elsewhere, answers
+    # from memory alone or with nothing.
+    recall_without_database: Literal["serve", "withhold"] = "serve"

@@ -1,6 +1,6 @@
 """What an operator can set for the schema function, each an environment variable in capitals."""
 
-from shortterm.database import DatabaseSettings
+from shortterm.settings import DatabaseSettings
 
 
 class Settings(DatabaseSettings, frozen=True):

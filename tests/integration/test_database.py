@@ -3,7 +3,8 @@
 import psycopg
 import pytest
 
-from shortterm.database import Database, DatabaseSettings, Unavailable
+from shortterm.database import Database, Unavailable
+from shortterm.settings import DatabaseSettings
 
 
 @pytest.fixture

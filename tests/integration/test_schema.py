@@ -96,10 +96,14 @@ def test_the_function_brings_the_database_up_to_date_and_says_what_it_did(
 ):
     app = app_of("schema", DATABASE_URL=empty_database)
     assert app.handler(event("schema-migrate"), None) == {
-        "schema": 2,
-        "applied": ["0001_short_term_memories", "0002_roles"],
+        "schema": 3,
+        "applied": [
+            "0001_short_term_memories",
+            "0002_roles",
+            "0003_recall_and_forgetting",
+        ],
     }
-    assert app.handler(event("schema-migrate"), None) == {"schema": 2, "applied": []}
+    assert app.handler(event("schema-migrate"), None) == {"schema": 3, "applied": []}
 
 
 def test_a_migration_that_fails_is_told_without_postgres_own_words(
@@ -133,7 +137,7 @@ def test_a_database_that_is_not_to_be_had_yet_is_waited_for(app_of, empty_databa
         return connect(*given)
 
     monkeypatch.setattr(app, "connect", connect_at_last)
-    assert app.handler({}, None)["schema"] == 2
+    assert app.handler({}, None)["schema"] == 3
 
 
 def test_an_edited_migration_fails_the_deployment_and_is_named(app_of, empty_database, monkeypatch):
@@ -157,6 +161,7 @@ def test_no_column_can_hold_a_crude_line(sql):
         "scope", "owner_id", "channel_id", "persona_id", "server_id", "persona_lineage_id",
         "parent_channel_id", "is_private", "summary", "summary_updated_at", "categories",
         "turns_since_refresh", "last_refreshed_turn", "last_turn_at", "created_at", "updated_at",
+        "category_times", "refreshed_at", "live_hour",
     }  # fmt: skip
 
 
@@ -178,6 +183,9 @@ def test_a_scope_without_persona_is_one_row(sql):
         ("stm_writer", "short_term_memories", {"SELECT", "INSERT", "UPDATE", "DELETE"}),
         ("stm_writer", "applied_turns", {"SELECT", "INSERT", "UPDATE", "DELETE"}),
         ("stm_writer", "schema_migrations", set()),
+        # It may insert into three columns of it, which is no right to the table.
+        ("stm_capture", "tombstones", {"SELECT"}),
+        ("stm_writer", "tombstones", {"SELECT", "DELETE"}),
     ],
 )
 def test_each_role_may_do_what_it_needs_and_no_more(sql, role, table, may):
@@ -188,6 +196,15 @@ def test_each_role_may_do_what_it_needs_and_no_more(sql, role, table, may):
         if sql("SELECT has_table_privilege(%s, %s, %s)", role, table, right) == [(True,)]
     }
     assert granted == may
+
+
+@pytest.mark.parametrize(
+    ("column", "may"),
+    [("subject", True), ("subject_id", True), ("forgotten_at", True), ("number", False)],
+)
+def test_capture_may_write_tombstones_but_not_their_numbers(sql, column, may):
+    asked = "SELECT has_column_privilege('stm_capture', 'tombstones', %s, 'INSERT')"
+    assert sql(asked, column) == [(may,)]
 
 
 @pytest.mark.parametrize("role", ["stm_capture", "stm_writer"])

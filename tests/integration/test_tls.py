@@ -12,8 +12,9 @@ from botocore.session import Session
 from tls import HOST, TlsServer
 
 from shortterm import database
-from shortterm.database import Database, DatabaseSettings, Unavailable, connect
+from shortterm.database import Database, Unavailable, connect
 from shortterm.iam import LIFE_S, login_token
+from shortterm.settings import DatabaseSettings
 
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "ASIAEXAMPLE",

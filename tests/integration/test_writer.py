@@ -10,8 +10,9 @@ import pytest
 from given import NOW, work
 from psycopg.conninfo import make_conninfo
 
-from shortterm.database import Database, DatabaseSettings
+from shortterm.database import Database
 from shortterm.scope import Scope
+from shortterm.settings import DatabaseSettings
 from shortterm.work import ScopeWork, TurnWork, encode
 from writer import store
 

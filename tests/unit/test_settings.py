@@ -5,7 +5,7 @@ import pytest
 from capture.settings import Settings
 from shortterm.settings import BadSettings, load
 
-QUEUE = {"WORK_QUEUE_URL": "https://queue"}
+QUEUE = {"WORK_QUEUE_URL": "https://queue", "DATABASE_URL": "postgresql://db"}
 
 
 def complaint(**environ: str) -> str:

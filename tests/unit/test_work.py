@@ -77,7 +77,7 @@ def test_a_refusal_does_not_quote_the_body():
     assert "CANARY" not in str(caught.value)
 
 
-def test_the_owner_is_the_live_scopes():
-    assert work().owner_id == "s"
+def test_the_group_is_the_owner_of_the_live_scope():
+    assert work().group == "s"
     direct = TurnWork(1, "t", NOW, (ScopeWork(Scope("user", "u", "c"), live=True),))
-    assert direct.owner_id == "u"
+    assert direct.group == "u"

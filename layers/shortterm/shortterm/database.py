@@ -1,14 +1,15 @@
 """The container's one connection to Postgres: opened at first need, replaced once when stale."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
-from msgspec import Struct
 from psycopg import Connection, errors
 
 from shortterm import telemetry
 from shortterm.iam import login_token
+from shortterm.settings import DatabaseSettings
 
 T = TypeVar("T")
 
@@ -51,24 +52,15 @@ def describe(error: BaseException) -> dict[str, Any]:
     return described
 
 
-class DatabaseSettings(Struct, frozen=True):
-    """Where the database is, and how a function logs in to it.
-
-    `database_url` is a libpq connection URI without password; with `database_iam_auth` the password
-    is a token of AWS IAM.
-    """
-
-    database_url: str
-    database_iam_auth: bool = False
-
-
 def connect(
     settings: DatabaseSettings,
     application_name: str,
     statement_timeout_ms: int = STATEMENT_TIMEOUT_MS,
+    options: str = "",
 ) -> Connection[Any]:
     """Return a connection in autocommit mode, all of whose waiting is bounded.
 
+    `options` are further settings of the session, as libpq takes them (`-c name=value`).
     Raises Unavailable when there is none to be had.
     """
     url = settings.database_url
@@ -83,7 +75,8 @@ def connect(
             keepalives_idle=KEEPALIVE_S,
             keepalives_interval=1,
             options=f"-c statement_timeout={statement_timeout_ms}"
-            f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS}",
+            f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS}"
+            f" {options}",
         )
     except psycopg.OperationalError as error:
         raise Unavailable(f"no connection: {error}") from None
@@ -96,9 +89,15 @@ class Database:
     left open.
     """
 
-    def __init__(self, settings: DatabaseSettings, *, application_name: str) -> None:
-        self._settings = settings
-        self._application_name = application_name
+    def __init__(
+        self,
+        settings: DatabaseSettings,
+        *,
+        application_name: str,
+        statement_timeout_ms: int = STATEMENT_TIMEOUT_MS,
+        options: str = "",
+    ) -> None:
+        self._connect = partial(connect, settings, application_name, statement_timeout_ms, options)
         self._connection: Connection[Any] | None = None
 
     def run(self, act: Callable[[Connection[Any]], T]) -> T:
@@ -111,7 +110,7 @@ class Database:
         reused = self._connection is not None
         for _ in range(CONFLICT_TRIES):
             if self._connection is None:
-                self._connection = connect(self._settings, self._application_name)
+                self._connection = self._connect()
             connection = self._connection
             try:
                 return act(connection)

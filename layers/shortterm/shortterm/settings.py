@@ -16,6 +16,17 @@ class BadSettings(Exception):
     """The environment does not configure this function; names each bad setting, shows no value."""
 
 
+class DatabaseSettings(Struct, frozen=True):
+    """Where the database is, and how a function logs in to it.
+
+    `database_url` is a libpq connection URI without password; with `database_iam_auth` the password
+    is a token of AWS IAM.
+    """
+
+    database_url: str
+    database_iam_auth: bool = False
+
+
 def load(kind: type[S], environ: Mapping[str, str] = os.environ) -> S:
     """Return a `kind` whose fields are read from the variables of the same name in capitals.
 

@@ -30,12 +30,20 @@ class Metric(StrEnum):
     MEMORY_BYTES = "MemoryBytes"
     RECALL_HITS = "RecallHits"
     RECALL_MISSES = "RecallMisses"
+    NOTES_ATTACHED = "NotesAttached"
+    SUBJECTS_FORGOTTEN = "SubjectsForgotten"
+    ROWS_UNAVAILABLE = "RowsUnavailable"
     # writer
     TURNS_APPLIED = "TurnsApplied"
     TURNS_REPEATED = "TurnsRepeated"
     WORK_REFUSED = "WorkRefused"
     BATCH_FALLBACKS = "BatchFallbacks"
     BATCHES_RETURNED = "BatchesReturned"
+    NOTES_APPLIED = "NotesApplied"
+    WORK_FORGOTTEN = "WorkForgotten"
+    ROWS_TIDIED = "RowsTidied"
+    LEDGER_TIDIED = "LedgerTidied"
+    TOMBSTONES_TIDIED = "TombstonesTidied"
 
 
 # Powertools logs parts of requests and the messages of errors when everything is set to DEBUG.

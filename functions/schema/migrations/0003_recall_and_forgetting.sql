@@ -1,0 +1,61 @@
+-- When each category was told (ms), removed ones included: the newest telling of each stands.
+ALTER TABLE short_term_memories
+    ADD COLUMN category_times jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(category_times) = 'object'),
+    -- When the bot last told anything of the scope: the cadence starts anew with each.
+    ADD COLUMN refreshed_at timestamptz,
+    -- The hour of the row's last sign of life, which a read and the janitor find it by. No finer: while
+    -- no indexed column changes, the counter's update leaves every index untouched.
+    ADD COLUMN live_hour timestamp NOT NULL GENERATED ALWAYS AS (
+        date_trunc('hour', coalesce(
+            greatest(
+                last_turn_at,
+                CASE WHEN summary IS NOT NULL THEN summary_updated_at END,
+                CASE WHEN categories <> '{}' THEN refreshed_at END
+            ),
+            created_at
+        ) AT TIME ZONE 'UTC')
+    ) STORED;
+
+CREATE INDEX memories_of_owner ON short_term_memories (scope, owner_id, live_hour);
+-- Forgetting a channel, and whether a thread's parent is private.
+CREATE INDEX memories_of_channel ON short_term_memories (channel_id, scope);
+-- The janitor's two ways.
+CREATE INDEX memories_by_hour ON short_term_memories (live_hour);
+CREATE INDEX applied_turns_by_time ON applied_turns USING brin (applied_at);
+
+-- Who was forgotten, and when: what was captured before is neither shown nor written again.
+CREATE SEQUENCE tombstone_numbers;
+CREATE TABLE tombstones (
+    number       bigint      PRIMARY KEY,
+    subject      text        NOT NULL CHECK (subject IN ('user', 'channel')),
+    subject_id   text        NOT NULL CHECK (char_length(subject_id) BETWEEN 1 AND 64),
+    forgotten_at timestamptz NOT NULL
+);
+CREATE INDEX tombstones_of_subject ON tombstones (subject_id, subject);
+
+-- A tombstone takes the rows with it, in one transaction. It waits for the writers that are at work
+-- (they share this lock, see functions/writer/store.py) and keeps later ones waiting until it can be
+-- seen. So no batch that knew nothing of it writes a row behind it, and tombstones become visible in
+-- the order of their numbers. As its owner: the capture function may write tombstones, nothing else.
+CREATE FUNCTION take_the_forgotten() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(x'6F6E65206279206F'::bigint);
+    IF NEW.subject = 'user' THEN
+        DELETE FROM public.short_term_memories WHERE scope = 'user' AND owner_id = NEW.subject_id;
+    ELSE
+        DELETE FROM public.short_term_memories WHERE channel_id = NEW.subject_id;
+    END IF;
+    NEW.number := nextval('public.tombstone_numbers');
+    -- The later of two clocks: what was captured while this waited is forgotten, too.
+    NEW.forgotten_at := greatest(NEW.forgotten_at, clock_timestamp());
+    RETURN NEW;
+END;
+$$;
+REVOKE ALL ON FUNCTION take_the_forgotten() FROM PUBLIC;
+
+CREATE TRIGGER take_the_forgotten BEFORE INSERT ON tombstones
+FOR EACH ROW EXECUTE FUNCTION take_the_forgotten();
+
+GRANT SELECT, INSERT (subject, subject_id, forgotten_at) ON tombstones TO stm_capture;
+GRANT SELECT, DELETE ON tombstones TO stm_writer;
