@@ -1,10 +1,11 @@
-"""The Lambda handler of the writer function: a batch in, its failures out."""
+"""The Lambda handler of the writer function: a batch in, its failures out; or the janitor."""
 
 import gc
 
 # Nothing that the imports make is garbage: looking for some is a good part of a cold start.
 gc.disable()
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,8 +19,8 @@ from shortterm import telemetry
 from shortterm.database import Database, Unavailable, describe
 from shortterm.telemetry import Metric, logger
 from shortterm.wire import Mismatch
-from shortterm.work import TurnWork, decode
-from writer import store
+from shortterm.work import Work, decode
+from writer import janitor, store
 from writer.batch import Outcome, WholeBatch
 from writer.settings import Settings
 
@@ -32,12 +33,42 @@ gc.freeze()
 gc.enable()
 
 
-def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Apply an SQS event; answer with the messages that must come back (`batchItemFailures`)."""
+class UnknownEvent(ValueError):
+    """An event that this function is not for; says nothing of what is in it."""
+
+
+def handler(
+    event: dict[str, Any], context: LambdaContext
+) -> PartialItemFailureResponse | dict[str, Any]:
+    """Apply an SQS event; answer with the messages that must come back (`batchItemFailures`).
+
+    The scheduled event `{"action": "tidy"}` runs the janitor instead; answers what it deleted.
+    Raises UnknownEvent for an event that is neither, and Unavailable when the janitor finds no
+    database.
+    """
     try:
-        return process_partial_response(event, apply, processor, context)
+        match event:
+            case {"Records": [*_]}:
+                return process_partial_response(event, apply, processor, context)
+            case {"action": "tidy"}:
+                return tidy(context)._asdict()
+            case _:
+                raise UnknownEvent('expected an SQS event or {"action": "tidy"}')
     finally:
         telemetry.flush()
+
+
+def tidy(context: LambdaContext) -> janitor.Tidied:
+    """Run the janitor for as long as `context` allows.
+
+    Raises Unavailable, in words that quote nothing: Lambda logs them, and its alarm rings.
+    """
+    now = time.time_ns() // 1_000_000
+    try:
+        return janitor.tidy(database, settings, now, context.get_remaining_time_in_millis)
+    except (Unavailable, psycopg.Error) as error:
+        logger.error("The janitor stopped", extra=describe(error))
+        raise Unavailable("the janitor could not finish: see the log") from None
 
 
 def apply(bodies: Sequence[str]) -> list[Outcome]:
@@ -47,7 +78,7 @@ def apply(bodies: Sequence[str]) -> list[Outcome]:
     is away, all come back and nothing is lost.
     """
     outcomes: list[Outcome] = [None] * len(bodies)
-    works: dict[int, TurnWork] = {}
+    works: dict[int, Work] = {}
     for position, body in enumerate(bodies):
         try:
             works[position] = decode(body)
@@ -68,21 +99,23 @@ def apply(bodies: Sequence[str]) -> list[Outcome]:
     return outcomes
 
 
-def _apply(works: dict[int, TurnWork]) -> list[int]:
+def _apply(works: dict[int, Work]) -> list[int]:
     """Apply `works` at once, or one by one if that fails on data; return what was refused."""
     batch = list(works.values())
     refused: list[int] = []
     try:
-        new = database.run(lambda connection: store.apply(connection, batch))
+        applied = database.run(lambda connection: store.apply(connection, batch))
     except store.DATA_ERRORS as error:
         telemetry.count(Metric.BATCH_FALLBACKS)
         logger.warning("A batch failed on data: one by one now", extra=describe(error))
-        new, failed = database.run(lambda connection: store.apply_each(connection, batch))
+        applied, failed = database.run(lambda connection: store.apply_each(connection, batch))
         positions = list(works)
         for place, failure in failed.items():
             refused.append(positions[place])
             telemetry.count(Metric.WORK_REFUSED)
             logger.error("Work was refused", extra=describe(failure))
-    telemetry.count(Metric.TURNS_APPLIED, new)
-    telemetry.count(Metric.TURNS_REPEATED, len(batch) - len(refused) - new)
+    telemetry.count(Metric.TURNS_APPLIED, applied.turns)
+    telemetry.count(Metric.TURNS_REPEATED, applied.repeated)
+    telemetry.count(Metric.NOTES_APPLIED, applied.notes)
+    telemetry.count(Metric.WORK_FORGOTTEN, applied.forgotten)
     return refused

@@ -7,30 +7,17 @@ from datetime import UTC, datetime
 
 import psycopg
 import pytest
-from given import NOW, work
+from given import NOW, failures, sqs, work
 from psycopg.conninfo import make_conninfo
 
 from shortterm.database import Database
 from shortterm.scope import Scope
 from shortterm.settings import DatabaseSettings
-from shortterm.work import ScopeWork, TurnWork, encode
+from shortterm.work import ScopeWork, TurnWork
 from writer import store
 
 USERS = ("user", "u", "c", "7")
 SERVERS = ("server", "s", "c", "7")
-
-
-def sqs(*bodies):
-    """An SQS event whose message ids are m0, m1, …"""
-    records = [
-        {"messageId": f"m{number}", "receiptHandle": "r", "body": body, "attributes": {}}
-        for number, body in enumerate(it if isinstance(it, str) else encode(it) for it in bodies)
-    ]
-    return {"Records": records}
-
-
-def failures(answer):
-    return [it["itemIdentifier"] for it in answer["batchItemFailures"]]
 
 
 def at(ms):
@@ -336,7 +323,7 @@ def test_a_commit_whose_answer_is_lost_counts_once(writer, rows, monkeypatch):
     monkeypatch.setattr(store, "apply", unheard)
     writer.database.run(lambda connection: connection.execute("SELECT 1"))
     assert failures(writer.handler(sqs(work("t1")), None)) == []
-    assert answers == [1, 0]
+    assert [it.turns for it in answers] == [1, 0]
     assert rows()[SERVERS]["turns_since_refresh"] == 1
 
 

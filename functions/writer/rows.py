@@ -1,0 +1,120 @@
+"""What a batch of work does to each row: sums, firsts and latests, in one order. Pure."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from shortterm.scope import Scope
+from shortterm.work import NotesWork, ScopeWork, TurnWork, Work
+
+
+class Row(NamedTuple):
+    """What a batch does to one row: the turns to add, and what the latest of them says.
+
+    `last_turn_ms` is None when no turn of the batch touches the row, only notes.
+    """
+
+    scope: str
+    owner_id: str
+    channel_id: str
+    persona_id: str | None
+    persona_lineage_id: str | None
+    server_id: str | None
+    parent_channel_id: str | None
+    is_private: bool
+    turns: int
+    last_turn_ms: int | None
+
+
+def rows(works: Iterable[Work], new_turns: Iterable[str]) -> list[Row]:
+    """Return what `works` do to each row, in the one order in which every writer takes its locks.
+
+    Of several works for one row, the turns that are new add up, each once however often it comes;
+    the first lineage, server and parent stand, and the latest time and privacy. Notes add nothing
+    but a lineage to a row that is there.
+    """
+    works = list(works)
+    uncounted = set(new_turns)
+    by_scope: dict[Scope, Row] = {}
+    for turn in sorted(turns_of(works), key=lambda it: it.occurred_at):
+        new = turn.turn_id in uncounted
+        uncounted.discard(turn.turn_id)
+        for it in turn.scopes:
+            earlier = by_scope.get(it.scope)
+            by_scope[it.scope] = _turned(turn, it, earlier, turns=int(new and it.live))
+    # Turns before notes, whatever came first: a turn says where a row is, notes only guess.
+    for notes in sorted(notes_of(works), key=lambda it: it.captured_at):
+        for it in notes.scopes:
+            by_scope[it.scope] = _noted(notes, it, by_scope.get(it.scope))
+    return sorted(by_scope.values(), key=lambda row: (*row[:3], row.persona_id or ""))
+
+
+def turns_since_notes(works: Iterable[Work], new_turns: Iterable[str]) -> dict[Scope, int]:
+    """Return how many of the new turns were captured after the newest notes of their live scope.
+
+    A batch holds them in any order: notes start the cadence anew for what went before only. Pure.
+    """
+    works = list(works)
+    newest: dict[Scope, NotesWork] = {}
+    for notes in sorted(notes_of(works), key=lambda it: (-it.notes.told_at, it.captured_at)):
+        for it in notes.scopes:
+            newest.setdefault(it.scope, notes)
+    since: dict[Scope, int] = {}
+    uncounted = set(new_turns)
+    for turn in sorted(turns_of(works), key=lambda it: it.known_at):
+        new = turn.turn_id in uncounted
+        uncounted.discard(turn.turn_id)
+        for it in turn.scopes:
+            if new and it.live and it.scope in newest:
+                later = turn.known_at > newest[it.scope].captured_at
+                since[it.scope] = since.get(it.scope, 0) + int(later)
+    return since
+
+
+def turns_of(works: Iterable[Work]) -> list[TurnWork]:
+    """Return the turns among `works`."""
+    return [it for it in works if isinstance(it, TurnWork)]
+
+
+def notes_of(works: Iterable[Work]) -> list[NotesWork]:
+    """Return the notes among `works`."""
+    return [it for it in works if isinstance(it, NotesWork)]
+
+
+def _turned(work: TurnWork, it: ScopeWork, earlier: Row | None, *, turns: int) -> Row:
+    scope = it.scope
+    return Row(
+        scope.kind,
+        scope.owner_id,
+        scope.channel_id,
+        scope.persona_id,
+        (earlier and earlier.persona_lineage_id) or it.persona_lineage_id,
+        (earlier and earlier.server_id) or work.server_id,
+        (earlier and earlier.parent_channel_id) or work.parent_channel_id,
+        work.is_private or _was_private_then(work, earlier),
+        turns + (earlier.turns if earlier else 0),
+        work.occurred_at,
+    )
+
+
+def _was_private_then(work: TurnWork, earlier: Row | None) -> bool:
+    return earlier is not None and earlier.is_private and earlier.last_turn_ms == work.occurred_at
+
+
+def _noted(work: NotesWork, it: ScopeWork, earlier: Row | None) -> Row:
+    if earlier is not None:
+        return earlier._replace(
+            persona_lineage_id=earlier.persona_lineage_id or it.persona_lineage_id
+        )
+    scope = it.scope
+    return Row(
+        scope.kind,
+        scope.owner_id,
+        scope.channel_id,
+        scope.persona_id,
+        it.persona_lineage_id,
+        work.server_id,
+        work.parent_channel_id,
+        work.is_private,
+        turns=0,
+        last_turn_ms=None,
+    )
