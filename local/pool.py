@@ -36,6 +36,12 @@ class Pool:
         with self._lock:
             return sum(container.alive for container in self._idle)
 
+    @property
+    def next(self) -> Container | None:
+        """The idle container that serves the next event; None if one has yet to start."""
+        with self._lock:
+            return next((it for it in reversed(self._idle) if it.alive), None)
+
     def invoke(self, event: bytes) -> Outcome:
         """Run one event; when all are busy, wait in line. Raises StackError once stopped."""
         with self._lease() as container:

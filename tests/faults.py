@@ -1,9 +1,14 @@
-"""Fakes at the edge to SQS that fail as the real thing does, named for the fault."""
+"""Fakes at the edges, to SQS and Postgres, that fail as the real thing does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
+
+from capture.durable import Away, Reading, Wanted
+from capture.row import Row
+from shortterm.scope import Scope
+from shortterm.tombstone import Tombstone
 
 Answer = Callable[[list[dict[str, Any]]], dict[str, Any]]
 
@@ -70,3 +75,40 @@ def refusing_first_two(entries: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _failed(entry: dict[str, Any], *, sender_fault: bool) -> dict[str, Any]:
     return {"Id": entry["Id"], "SenderFault": sender_fault, "Code": "InternalError"}
+
+
+class FakeRows:
+    """Answers reads with the rows and tombstones it is given; `away` as the database can be."""
+
+    def __init__(self, *rows: Row, **reading: Any) -> None:
+        self.rows = rows
+        self.reading = reading
+        self.tombstones: tuple[Tombstone, ...] = ()
+        self.away = False
+        self.wanted: list[Wanted] = []
+
+    def read(self, wanted: Wanted, *, obeyed: int) -> Reading:
+        self._check()
+        self.wanted.append(wanted)
+        unseen = tuple(it for it in self.tombstones if it.number > obeyed)
+        return Reading(self.rows, unseen, **self.reading)
+
+    def rows_of(self, scopes: Iterable[Scope]) -> tuple[Row, ...]:
+        self._check()
+        asked = set(scopes)
+        return tuple(row for row in self.rows if row.scope in asked)
+
+    def export(self, user_id: str, after: Scope | None, *, most: int, obeyed: int) -> Reading:
+        self._check()
+        found = [it for it in self.rows if (it.kind, it.owner_id) == ("user", user_id)]
+        if after is not None:
+            found = found[[it.scope for it in found].index(after) + 1 :]
+        return Reading(tuple(found[:most]), self.tombstones)
+
+    def forget(self, subject: Any, subject_id: str, *, now: int) -> Tombstone:
+        self._check()
+        return Tombstone(len(self.tombstones) + 1, subject, subject_id, now)
+
+    def _check(self) -> None:
+        if self.away:
+            raise Away

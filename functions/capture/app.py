@@ -9,27 +9,40 @@ import base64
 import binascii
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from capture import query, turn
+from capture import query, refresh, turn
+from capture.answer import memories
+from capture.attach import Attached, attach
+from capture.context import render
+from capture.durable import Away, Durable
+from capture.export import ExportQuery, export
+from capture.forgetting import forget
 from capture.memory import Memory
 from capture.outbox import Outbox, sqs_client
 from capture.passive_capture import Captured, Skipped, capture
-from capture.recall import Container, recall
+from capture.query import Asker, ContextQuery, MemoriesQuery
+from capture.recall import Container, Recollection, recall
 from capture.settings import Settings
 from shortterm import settings as environment
 from shortterm import telemetry
 from shortterm.telemetry import Metric, logger
-from shortterm.wire import Mismatch
+from shortterm.tombstone import Subject
+from shortterm.wire import Id, Mismatch, mismatch
 
 HOUR_MS = 3_600_000
+# A prompt shows one entry of a channel; personas have one each.
+ENTRIES_PER_CHANNEL = 4
+# Longer than the database is left alone after a failure.
+RETRY_AFTER_S = 6
 
 
 def now() -> int:
@@ -46,6 +59,7 @@ memory = Memory(
 )
 outbox = Outbox(sqs_client(), settings.work_queue_url, capacity=settings.outbox_max_messages)
 container = Container(id=uuid.uuid4().hex, since=now())
+durable = Durable(settings, since=container.since, clock=now)
 
 # debug=False whatever the environment says: the resolver's debug mode prints whole events.
 api = APIGatewayRestResolver(debug=False)
@@ -110,13 +124,91 @@ def _captured(outcome: Captured | Skipped) -> Response[str]:
             )
 
 
+@api.put("/v1/summaries")
+def put_summary() -> Response[str]:
+    """Attach a summary and categories: here at once, to their rows through the queue."""
+    told = refresh.decode(_body(api.current_event.raw_event))
+    return _attached(attach(told, memory, durable, outbox, now=now()))
+
+
+def _attached(attached: Attached) -> Response[str]:
+    telemetry.count(Metric.NOTES_ATTACHED)
+    scopes = [
+        {
+            "key": it.scope.key,
+            "summaryCharacters": len(it.notes.summary or ""),
+            "categories": it.notes.by_category,
+            "turnsSinceRefresh": it.turns_since_refresh,
+            "lastRefreshedTurn": it.last_refreshed_turn,
+        }
+        for it in attached.entries
+    ]
+    answer = {
+        "status": "attached",
+        "occurredAt": attached.told_at,
+        "truncated": attached.is_cut,
+        "scopes": scopes,
+        "queued": attached.queued,
+    }
+    return _json(HTTPStatus.OK, answer)
+
+
 @api.get("/v1/memories")
 def get_memories() -> Response[str]:
     """Read back what is remembered for the asked channel, and for the others."""
-    parameters = api.current_event.raw_event.get("multiValueQueryStringParameters") or {}
-    found = recall(query.decode(parameters), memory, container)
+    asked = query.decode(_parameters(), MemoriesQuery)
+    return _json(HTTPStatus.OK, memories(_recalled(asked, asked.limit, now())))
+
+
+@api.get("/v1/context")
+def get_context() -> Response[str]:
+    """Read back the same, rendered for a prompt."""
+    asked = query.decode(_parameters(), ContextQuery)
+    at = now()
+    found = _recalled(asked, asked.max_channels * ENTRIES_PER_CHANNEL, at)
+    return _json(HTTPStatus.OK, render(found, asked, at))
+
+
+def _recalled(asker: Asker, limit: int, at: int) -> Recollection:
+    found = recall(
+        asker,
+        memory,
+        durable,
+        container,
+        limit=limit,
+        now=at,
+        without_database=settings.recall_without_database,
+    )
     hit = found.current is not None or found.others
     telemetry.count(Metric.RECALL_HITS if hit else Metric.RECALL_MISSES)
+    return found
+
+
+@api.delete("/v1/users/<user_id>/memories")
+def delete_user(user_id: str) -> Response[str]:
+    """Forget a user, everywhere."""
+    return _forgotten("user", _id("userId", user_id))
+
+
+@api.delete("/v1/channels/<channel_id>/memories")
+def delete_channel(channel_id: str) -> Response[str]:
+    """Forget a channel, whoever spoke there, everywhere."""
+    return _forgotten("channel", _id("channelId", channel_id))
+
+
+def _forgotten(subject: Subject, subject_id: str) -> Response[str]:
+    query.one_of_each(_parameters(), _NoParameters)
+    done = forget(subject, subject_id, memory, durable, now=now())
+    telemetry.count(Metric.SUBJECTS_FORGOTTEN)
+    return _json(HTTPStatus.OK, {"status": "forgotten", **msgspec.to_builtins(done)})
+
+
+@api.get("/v1/users/<user_id>/export")
+def get_export(user_id: str) -> Response[str]:
+    """Hand out everything that is known about a user."""
+    asked = query.one_of_each(_parameters(), ExportQuery)
+    at = now()
+    found = export(_id("userId", user_id), asked, memory, durable, container, now=at)
     return _json(HTTPStatus.OK, found)
 
 
@@ -148,6 +240,14 @@ def malformed(error: Mismatch) -> Response[str]:
     )
 
 
+@api.exception_handler(Away)
+def away(_: Away) -> Response[str]:
+    """Answer for what needs the database while it is away."""
+    answer = _problem(HTTPStatus.SERVICE_UNAVAILABLE, "The database is away: try again")
+    answer.headers["Retry-After"] = str(RETRY_AFTER_S)
+    return answer
+
+
 @api.exception_handler(NotFoundError)
 def unknown_route(_: NotFoundError) -> Response[str]:
     """Answer for paths and methods that do not exist."""
@@ -170,6 +270,22 @@ def _body(event: Mapping[str, Any]) -> str:
         return base64.b64decode(body, validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError, ValueError):
         raise Mismatch("body", "UTF-8 text") from None
+
+
+def _parameters() -> Mapping[str, Sequence[str]]:
+    return api.current_event.raw_event.get("multiValueQueryStringParameters") or {}
+
+
+def _id(field: str, text: str) -> str:
+    """Return an id out of the path. Raises Mismatch."""
+    try:
+        return msgspec.convert(unquote(text), Id)
+    except msgspec.ValidationError as error:
+        raise Mismatch(field, mismatch(error).expected) from None
+
+
+class _NoParameters(msgspec.Struct):
+    pass
 
 
 def _request_id() -> str:

@@ -57,7 +57,7 @@ def clean(text: str) -> str:
     Text that carries neither a custom emoji nor a per-turn annotation, NUL or lone surrogate comes
     back as it was, byte for byte.
     """
-    text = _storable(text)
+    text = storable(text)
     # Most messages carry nothing of interest: three scans at the speed of memchr tell.
     if "<:" in text or "<a:" in text or "[System: " in text:
         return _rewritten(text)
@@ -68,7 +68,7 @@ def clean_name(name: str) -> str:
     """Return a speaker's name on one line, without controls or direction overrides."""
     if name.isascii() and name.isprintable():
         return name.strip()
-    return " ".join(_NOT_IN_A_NAME.sub(" ", _storable(name)).split())
+    return " ".join(_NOT_IN_A_NAME.sub(" ", storable(name)).split())
 
 
 def encodable(text: str) -> str:
@@ -76,7 +76,7 @@ def encodable(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Return `text` without what Postgres and UTF-8 refuse: NUL and lone surrogates."""
     return encodable(text.replace(_NUL, "") if _NUL in text else text)
 

@@ -11,13 +11,17 @@ from shortterm.wire import Private
 Role = Literal["user", "model"]
 
 
-class Line(Private, frozen=True):
-    """One remembered utterance; `timestamp` is in ms since the epoch."""
+class Line(Private, frozen=True, omit_defaults=True):
+    """One remembered utterance; `timestamp` is in ms since the epoch.
+
+    `author_id` is whose it is when the author is forgotten; a line that is read back has none.
+    """
 
     role: Role
     speaker: str
     content: str
     timestamp: int
+    author_id: str | None = None
 
 
 def lines(turn: Turn, *, limit: int, occurred_at: int) -> tuple[Line, ...]:
@@ -42,9 +46,10 @@ def _heard(messages: Iterable[Message], occurred_at: int) -> Iterator[Line]:
             continue
         time = occurred_at if message.created_at is None else min(message.created_at, occurred_at)
         if message.author_type == "persona":
-            yield Line("model", _persona_name(message), content, time)
+            yield Line("model", _persona_name(message), content, time, message.author_id)
         else:
-            yield Line("user", clean_name(message.author_name), content, time)
+            name = clean_name(message.author_name)
+            yield Line("user", name, content, time, message.author_id)
 
 
 def _spoken(turn: Turn, occurred_at: int) -> Iterator[Line]:

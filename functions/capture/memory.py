@@ -6,23 +6,24 @@ the clock once, so that nothing expires in the middle of it.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from sys import getsizeof
 from typing import NamedTuple
 
+import msgspec
 from cachetools import Cache, LRUCache, TLRUCache
 
-from capture.entry import Entry, Window
+from capture.dialogue import Line
+from capture.entry import Entry, Forgotten, Window
 from capture.index import Index
+from capture.weight import entry_bytes, window_bytes
 from shortterm.scope import Scope, ScopeKind
+from shortterm.tombstone import Tombstone
 from shortterm.work import ScopeWork
 
-# What an entry and a window weigh beside their text: the structs, their slots in the cache, its
-# order and its expiry heap, and in the indexes (`make bench` compares with real memory).
-ENTRY_BYTES = 480
-WINDOW_BYTES = 480
 # How many turns back a turn that is posted again is known, so that it advances no counter twice.
 # Only the writer's ledger knows for good.
 RECENT_TURNS = 4_096
+# How many forgotten users are minded line by line, before their lines are taken out of all windows.
+FORGOTTEN_USERS = 256
 # How many private channels are known as such when nothing of them is held any more.
 PRIVATE_CHANNELS = 16_384
 
@@ -46,8 +47,8 @@ class Memory:
         self, *, max_bytes: int, ttl_ms: int, summary_ttl_ms: int, clock: Callable[[], int]
     ) -> None:
         self._max_bytes = max_bytes
-        self._ttl_ms = ttl_ms
-        self._summary_ttl_ms = summary_ttl_ms
+        self.ttl_ms = ttl_ms
+        self.summary_ttl_ms = summary_ttl_ms
         self._clock = clock
         self._now = clock()
         self._bytes = 0
@@ -57,6 +58,8 @@ class Memory:
         self._holders: dict[Window, int] = {}
         self._recent_turns: LRUCache[str, int] = LRUCache(RECENT_TURNS)
         self._private_channels: LRUCache[str, int] = LRUCache(PRIVATE_CHANNELS)
+        self._forgotten_users: dict[str, int] = {}
+        self._obeyed = 0
 
     def remember(self, turn_id: str, scopes: Iterable[ScopeWork], window: Window) -> list[Entry]:
         """Keep `window` for each of the turn's scopes and return their entries.
@@ -69,7 +72,7 @@ class Memory:
         entries = []
         for it in scopes:
             held = self._entries.get(it.scope)
-            entry = (held or Entry(it.scope, window, self._now)).with_turn(
+            entry = (held or Entry(it.scope, window, self._now, window.captured_at)).with_turn(
                 window, it.persona_lineage_id, turns=int(it.live and new), now=self._now
             )
             self._put(entry, held)
@@ -85,21 +88,64 @@ class Memory:
         """Return when a recent turn occurred (ms), or None for one that was not remembered."""
         return self._recent_turns.get(turn_id)
 
-    def summarize(
-        self, scope: Scope, summary: str | None, categories: tuple[tuple[str, str], ...]
-    ) -> Entry | None:
-        """Attach a summary and categories to `scope`; None if nothing of it is (still) held."""
+    def note(self, start: Entry, change: Callable[[Entry], Entry]) -> Entry:
+        """Change the entry of a scope, or `start` if none is held, and return what it became."""
         self._tick()
+        scope = start.scope
         held = self._entries.get(scope)
-        if held is None:
-            return None
-        entry = held.with_summary(summary, categories, now=self._now)
-        if self._expires_at(scope, entry) <= self._now:
+        entry = change(held or start)
+        if self._expires_at(scope, entry) > self._now:
+            self._put(entry, held)
+            self._evict()
+        elif held is not None:
             self._release(self._entries.pop(scope))
-            return None
-        self._put(entry, held)
-        self._evict()
         return entry
+
+    def forget(self, tombstone: Tombstone) -> int:
+        """Take out everything that `tombstone` covers; return how many entries that was.
+
+        A forgotten user's lines in the windows of others go, too.
+        """
+        gone = self._forget_entries(tombstone)
+        if tombstone.subject == "user":
+            self._scrub({tombstone.subject_id: tombstone.forgotten_at})
+        return gone
+
+    def obey(self, tombstones: Iterable[Tombstone]) -> None:
+        """Heed tombstones that other containers may have set, all after `obeyed`, in order.
+
+        Costs what they take out: a forgotten user's lines in the windows of others are left out
+        when they are read, and taken out when more users have been forgotten than are minded so.
+        """
+        for tombstone in tombstones:
+            self._forget_entries(tombstone)
+            if tombstone.subject == "user":
+                earlier = self._forgotten_users.get(tombstone.subject_id, 0)
+                latest = max(earlier, tombstone.forgotten_at)
+                self._forgotten_users[tombstone.subject_id] = latest
+            self._obeyed = tombstone.number
+        if len(self._forgotten_users) > FORGOTTEN_USERS:
+            self._scrub(self._forgotten_users)
+            self._forgotten_users = {}
+
+    @property
+    def obeyed(self) -> int:
+        """The number of the last tombstone that this memory has obeyed in order."""
+        return self._obeyed
+
+    def lines(self, window: Window) -> tuple[Line, ...]:
+        """Return the lines of `window`, oldest first, without those of forgotten users."""
+        return window.lines(self._forgotten_users)
+
+    def lines_of(self, user_id: str) -> Iterator[tuple[Entry, tuple[Line, ...]]]:
+        """Yield what `user_id` said in the windows of servers. Looks at all that is held."""
+        self._tick()
+        for scope in list(self._entries):
+            entry = self._entries.peek(scope)
+            if scope.kind == "server" and user_id.encode() in entry.window.packed_lines:
+                forgotten_at = self._forgotten_users.get(user_id, -1)
+                if entry.window.captured_at > forgotten_at:
+                    yield entry, entry.window.lines_of(user_id)
 
     def get(self, scope: Scope) -> Entry | None:
         """Return what is held for `scope`, unless it expired."""
@@ -138,7 +184,7 @@ class Memory:
         self._entries.expire()
 
     def _expires_at(self, _: Scope, entry: Entry) -> int:
-        return entry.updated_at + (self._summary_ttl_ms if entry.summary else self._ttl_ms)
+        return entry.updated_at + (self.summary_ttl_ms if entry.notes.summary else self.ttl_ms)
 
     def _put(self, entry: Entry, replaced: Entry | None) -> None:
         scope = entry.scope
@@ -149,6 +195,29 @@ class Memory:
         if replaced is None or entry.updated_at != replaced.updated_at:
             self._owners[scope.kind].add(scope.owner_id, scope)
             self._channels.add(scope.channel_id, scope)
+
+    def _forget_entries(self, tombstone: Tombstone) -> int:
+        self._tick()
+        index = self._channels if tombstone.subject == "channel" else self._owners["user"]
+        held = map(self._entries.peek, list(index.newest_first(tombstone.subject_id)))
+        old = [it for it in held if tombstone.covers(it.scope, it.created_at)]
+        for entry in old:
+            if tombstone.covers(entry.scope, entry.window.captured_at):
+                self._release(self._entries.pop(entry.scope))
+            else:
+                self._put(entry.afresh(), entry)
+        return len(old)
+
+    def _scrub(self, forgotten: Forgotten) -> None:
+        """Take the lines of forgotten users out of every window."""
+        scrubbed: dict[Window, Window] = {}
+        for scope in list(self._entries):
+            entry = self._entries.peek(scope)
+            window = entry.window
+            if window not in scrubbed:
+                scrubbed[window] = window.without(forgotten)
+            if scrubbed[window] is not window:
+                self._put(msgspec.structs.replace(entry, window=scrubbed[window]), entry)
 
     def _note_privacy(self, channel_id: str, window: Window) -> None:
         if window.is_private:
@@ -171,13 +240,13 @@ class Memory:
         """Account for `entry`; a window that several entries share is counted once."""
         holders = self._holders.get(entry.window, 0)
         self._holders[entry.window] = holders + 1
-        self._bytes += _entry_bytes(entry) + (0 if holders else _window_bytes(entry.window))
+        self._bytes += entry_bytes(entry) + (0 if holders else window_bytes(entry.window))
 
     def _let_go(self, entry: Entry) -> None:
         holders = self._holders.pop(entry.window) - 1
         if holders:
             self._holders[entry.window] = holders
-        self._bytes -= _entry_bytes(entry) + (0 if holders else _window_bytes(entry.window))
+        self._bytes -= entry_bytes(entry) + (0 if holders else window_bytes(entry.window))
 
 
 class _Entries(TLRUCache[Scope, Entry]):
@@ -202,18 +271,3 @@ class _Entries(TLRUCache[Scope, Entry]):
         for _, entry in gone:
             self._expired(entry)
         return gone
-
-
-def _entry_bytes(entry: Entry) -> int:
-    text = 0
-    if entry.summary:
-        text += getsizeof(entry.summary)
-    for category in entry.categories:
-        text += getsizeof(category) + getsizeof(category[0]) + getsizeof(category[1])
-    scope = entry.scope
-    return ENTRY_BYTES + len(scope.owner_id) + len(scope.channel_id) + text
-
-
-def _window_bytes(window: Window) -> int:
-    names = getsizeof(window.server_name) + getsizeof(window.channel_name)
-    return WINDOW_BYTES + len(window.packed_lines) + names

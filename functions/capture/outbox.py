@@ -1,4 +1,4 @@
-"""The only module that talks to SQS: sends a turn's work, and keeps what could not be sent."""
+"""The only module that talks to SQS: sends work, and keeps what could not be sent."""
 
 import time
 from collections import deque
@@ -10,7 +10,7 @@ from botocore.session import get_session
 
 from shortterm import telemetry, work
 from shortterm.telemetry import Metric, logger
-from shortterm.work import TurnWork
+from shortterm.work import Work
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 1
 READ_TIMEOUT_S = 2
-# What SQS takes in one request.
+# What SQS takes in one request: so many messages, and less than so many bytes of them (it takes
+# more by now, its emulators and older regions do not).
 BATCH_SIZE = 10
+BATCH_BYTES = 250_000
+# What may wait at most: a message about a turn is small, one with a summary may have 50 KB.
+MAX_BYTES = 8 * 2**20
 # What waited is sent in further requests only as long as a turn has taken less than this: a long
 # outage is not made up for by one slow turn.
 CATCH_UP_S = 0.5
@@ -74,16 +78,17 @@ class Outbox:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def send(self, turn_work: TurnWork) -> bool:
-        """Send `turn_work` behind what is waiting; tell whether SQS has accepted it now.
+    def send(self, sent: Work) -> bool:
+        """Send `sent` behind what is waiting; tell whether SQS has accepted it now.
 
         Never raises for what SQS or the network does: a failed send is a warning and a metric, and
-        the work waits. When more than `capacity` wait, the oldest is dropped and counted.
+        the work waits. When more than `capacity` or MAX_BYTES wait, the oldest is dropped and
+        counted.
         """
         self._number += 1
-        posted = _Posted(self._number, turn_work.group, work.encode(turn_work))
+        posted = _Posted(self._number, sent.group, work.encode(sent))
         self._waiting.append(posted)
-        if len(self._waiting) > self._capacity:
+        while len(self._waiting) > self._capacity or self._bytes() > MAX_BYTES:
             self._waiting.popleft()
             _count_dropped("outbox_full")
         queued = self._send_waiting(posted)
@@ -95,13 +100,26 @@ class Outbox:
         """Send what waits, oldest first, while it goes well; tell whether `newest` was accepted."""
         started = self._clock()
         while True:
-            batch = [self._waiting.popleft() for _ in range(min(BATCH_SIZE, len(self._waiting)))]
+            batch = self._take_batch()
             accepted = self._send_batch(batch)
             if newest in accepted:
                 return True
             in_time = self._clock() - started < CATCH_UP_S
             if len(accepted) < len(batch) or not self._waiting or not in_time:
                 return False
+
+    def _take_batch(self) -> list[_Posted]:
+        batch: list[_Posted] = []
+        room = BATCH_BYTES
+        while self._waiting and len(batch) < BATCH_SIZE:
+            room -= len(self._waiting[0].body)
+            if batch and room < 0:
+                break
+            batch.append(self._waiting.popleft())
+        return batch
+
+    def _bytes(self) -> int:
+        return sum(len(it.body) for it in self._waiting)
 
     def _send_batch(self, batch: list[_Posted]) -> list[_Posted]:
         """Send one request; return what SQS accepted, and put what may be tried again back."""
@@ -129,7 +147,7 @@ class Outbox:
 
 def _count_dropped(reason: str) -> None:
     telemetry.count(Metric.WORK_DROPPED)
-    logger.error("Work was dropped: a turn will not be counted", extra={"reason": reason})
+    logger.error("Work was dropped: it reaches no row", extra={"reason": reason})
 
 
 def _as_entry(posted: _Posted) -> "SendMessageBatchRequestEntryTypeDef":

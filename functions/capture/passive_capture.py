@@ -42,7 +42,7 @@ def capture(
     turn_id = turn.turn_id or request_id
     occurred_at = _time_of(turn, turn_id, memory, now)
     lines = dialogue.lines(turn, limit=max_lines, occurred_at=occurred_at)
-    window = _window(turn, lines, occurred_at, is_private=_is_private(turn, memory))
+    window = _window(turn, lines, occurred_at, now, is_private=_is_private(turn, memory))
     scopes = fan_out(turn)
 
     entries = memory.remember(turn_id, scopes, window)
@@ -63,12 +63,13 @@ def _is_private(turn: Turn, memory: Memory) -> bool:
 
 
 def _window(
-    turn: Turn, lines: tuple[dialogue.Line, ...], occurred_at: int, *, is_private: bool
+    turn: Turn, lines: tuple[dialogue.Line, ...], occurred_at: int, now: int, *, is_private: bool
 ) -> Window:
     return Window(
         packed_lines=pack(lines),
         length=len(lines),
         occurred_at=occurred_at,
+        captured_at=now,
         server_id=turn.server_id,
         server_name=clean_name(turn.server_name or "") or None,
         channel_name=clean_name(turn.channel_name or "") or None,
@@ -86,4 +87,5 @@ def _work(turn_id: str, scopes: tuple[ScopeWork, ...], window: Window) -> TurnWo
         server_id=window.server_id,
         parent_channel_id=window.parent_channel_id,
         is_private=window.is_private,
+        captured_at=window.captured_at,
     )

@@ -1,7 +1,7 @@
-"""The wire model of a read: the query parameters of `GET /v1/memories` (design, section 7)."""
+"""The wire model of a read: the query parameters of memories and context (design, section 7)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -9,13 +9,15 @@ from msgspec.structs import force_setattr
 
 from capture.cleaning import encodable
 from capture.turn import ServerId, guild
-from shortterm.scope import ScopeKind
+from shortterm.scope import Scope, ScopeKind
 from shortterm.wire import Id, Mismatch, mismatch
 
 MAX_OTHERS = 200
 
+RenderMode = Literal["supersede", "crude_summary"]
 
-class Query(Struct, frozen=True, rename="camel"):
+
+class Asker(Struct, frozen=True, rename="camel"):
     """Who asks for whose memory, and where. `server_id` is None in a direct message."""
 
     user_id: Id
@@ -26,7 +28,6 @@ class Query(Struct, frozen=True, rename="camel"):
     is_private_channel: bool = False
     scope: ScopeKind | None = None
     include_other_servers: bool = False
-    limit: Annotated[int, Meta(ge=0, le=MAX_OTHERS)] = 50
 
     def __post_init__(self) -> None:
         force_setattr(self, "server_id", guild(self.server_id))
@@ -41,29 +42,73 @@ class Query(Struct, frozen=True, rename="camel"):
         """The id of the user or server whose entries are read."""
         return self.user_id if self.kind == "user" else str(self.server_id)
 
+    @property
+    def asked(self) -> Scope:
+        """The scope that is asked for."""
+        return Scope(self.kind, self.owner_id, self.channel_id, self.persona_id)
 
-_PARAMETERS = tuple(field.encode_name for field in msgspec.structs.fields(Query))
-_CHOICES = {"scope": "server or user"}
+    @property
+    def live(self) -> Scope:
+        """The scope whose cadence the turns of this channel advance (design, section 3)."""
+        if self.server_id is None:
+            return Scope("user", self.user_id, self.channel_id, self.persona_id)
+        return Scope("server", self.server_id, self.channel_id, self.persona_id)
 
 
-def decode(parameters: Mapping[str, Sequence[str]]) -> Query:
-    """Return the query in a request's parameters, each with all its values.
+class MemoriesQuery(Asker, frozen=True, rename="camel"):
+    """The parameters of `GET /v1/memories`."""
+
+    limit: Annotated[int, Meta(ge=0, le=MAX_OTHERS)] = 50
+
+
+class ContextQuery(Asker, frozen=True, rename="camel"):
+    """The parameters of `GET /v1/context`."""
+
+    render_mode: RenderMode = "crude_summary"
+    max_channels: Annotated[int, Meta(ge=0, le=50)] = 3
+    max_lines: Annotated[int, Meta(ge=0, le=100)] = 6
+    max_chars: Annotated[int, Meta(ge=1, le=200_000)] = 8_000
+    refresh_cadence: Annotated[int, Meta(ge=1, le=10_000)] = 5
+
+
+Q = TypeVar("Q", bound=Asker)
+_CHOICES = {"scope": "server or user", "renderMode": "supersede or crude_summary"}
+
+
+def decode(parameters: Mapping[str, Sequence[str]], kind: type[Q]) -> Q:
+    """Return the query of `kind` in a request's parameters, each with all its values.
 
     Raises Mismatch for one that is missing, unknown, given twice or of the wrong shape, and for
     server memory without a server.
     """
-    for name, values in parameters.items():
-        if name not in _PARAMETERS:
-            # Not named: an unknown parameter may itself be somebody's words.
-            raise Mismatch("query", f"no other parameters than {', '.join(_PARAMETERS)}")
-        if len(values) != 1:
-            raise Mismatch(name, "one value")
-    try:
-        query = msgspec.convert(
-            {name: encodable(values[0]) for name, values in parameters.items()}, Query, strict=False
-        )
-    except msgspec.ValidationError as error:
-        raise mismatch(error, _CHOICES) from None
+    query = one_of_each(parameters, kind)
     if query.kind == "server" and query.server_id is None:
         raise Mismatch("scope", "user in a direct message, which has no server")
     return query
+
+
+S = TypeVar("S", bound=Struct)
+
+
+def one_of_each(parameters: Mapping[str, Sequence[str]], kind: type[S]) -> S:
+    """Return a `kind` out of a request's parameters.
+
+    Raises Mismatch for one that is missing, unknown, given twice or of the wrong shape.
+    """
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    for name, values in parameters.items():
+        if name not in known:
+            # Not named: an unknown parameter may itself be somebody's words.
+            raise Mismatch("query", _no_others(known))
+        if len(values) != 1:
+            raise Mismatch(name, "one value")
+    try:
+        return msgspec.convert(
+            {name: encodable(values[0]) for name, values in parameters.items()}, kind, strict=False
+        )
+    except msgspec.ValidationError as error:
+        raise mismatch(error, _CHOICES) from None
+
+
+def _no_others(known: Sequence[str]) -> str:
+    return f"no other parameters than {', '.join(known)}" if known else "no parameters"

@@ -1,21 +1,21 @@
-"""The read use case: what this container remembers for the next prompt (design, section 7)."""
+"""The read use case: what memory and rows together know for the next prompt (design, section 7)."""
 
 from collections.abc import Iterable
 from itertools import islice
 from typing import Literal
 
-import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Struct
 
-from capture.dialogue import Line
+from capture.durable import Away, Durable, Reading, Wanted
 from capture.entry import Entry
 from capture.memory import Memory
-from capture.query import Query
-from shortterm.scope import Scope, ScopeKind
+from capture.query import Asker
+from capture.remembered import Remembered, remembered
+from capture.row import Row
+from shortterm.scope import Scope
 from shortterm.wire import Private
 
-# Lambda answers with 6 MB at most, after the runtime has escaped the body once more.
-MAX_ANSWER_BYTES = 5 * 2**20
+WithoutDatabase = Literal["serve", "withhold"]
 
 
 class Container(Struct, frozen=True):
@@ -26,163 +26,193 @@ class Container(Struct, frozen=True):
 
 
 class MemoryState(Struct, frozen=True):
-    """How much the answer can know: `cold` if this container holds nothing of the owner."""
+    """How much the answer can know.
+
+    `cold` if this container holds nothing of the owner, `stale` if a row that is answered saw a
+    later turn than this container.
+    """
 
     container: str
     since: int
-    state: Literal["warm", "cold"]
-
-
-class Remembered(Private, frozen=True):
-    """An entry as it is answered; times in ms since the epoch."""
-
-    key: str
-    scope: ScopeKind
-    owner_id: str
-    server_id: str | None
-    server_name: str | None
-    channel_id: str
-    channel_name: str | None
-    parent_channel_id: str | None
-    is_private_channel: bool
-    persona_id: str | None
-    persona_lineage_id: str | None
-    lines: tuple[Line, ...]
-    summary: str | None
-    categories: dict[str, str]
-    turns_since_refresh: int
-    last_refreshed_turn: int
-    updated_at: int
+    state: Literal["warm", "cold", "stale"]
 
 
 class Recollection(Private, frozen=True):
-    """The answer; `truncated` is there only if something was left out for its size."""
+    """What is remembered, the other channels newest first.
 
-    current: Raw | None
-    others: list[Raw]
+    `turns_since_refresh` is that of the live scope of the asked channel. `durable` is unavailable
+    if the rows could not be read.
+    """
+
+    current: Remembered | None
+    others: tuple[Remembered, ...]
+    turns_since_refresh: int
     memory: MemoryState
     durable: Literal["fresh", "unavailable"]
-    truncated: bool | UnsetType = UNSET
 
 
-_encode = msgspec.json.Encoder().encode
+_NOTHING_READ = Reading((), ())
 
 
-def recall(query: Query, memory: Memory, container: Container) -> Recollection:
-    """Return what `memory` holds for the asked channel and persona, and for the other channels.
+def recall(
+    asker: Asker,
+    memory: Memory,
+    durable: Durable,
+    container: Container,
+    *,
+    limit: int,
+    now: int,
+    without_database: WithoutDatabase,
+) -> Recollection:
+    """Return what is known for the asked channel and persona, and for `limit` other channels.
 
-    Others come newest first, narrowed to a persona lineage when asked. What was captured in a
-    private channel, or in a thread under one that this container has seen, is shown only to a
-    private channel, and only of the same server.
+    What memory holds is merged with the rows, also those of scopes that this container never saw.
+    Others are narrowed to a persona lineage when asked. What was captured in a private channel, or
+    in a thread under one, is shown only to a private channel, and only of the same server. When
+    the rows cannot be read, and with them who was forgotten elsewhere, memory alone answers, or
+    nothing, as `without_database` says.
     """
-    kind, owner_id = query.kind, query.owner_id
-    asked = memory.get(Scope(kind, owner_id, query.channel_id, query.persona_id))
-    current = asked if asked and _may_see(query, asked, memory) else None
-    others = islice(
-        (
-            entry
-            for entry in memory.of_owner(kind, owner_id)
-            if _is_another_channel(query, entry) and _may_see(query, entry, memory)
-        ),
-        query.limit,
-    )
-    answer = _Answer(MAX_ANSWER_BYTES)
+    held = _held(asker, memory, limit)
+    try:
+        reading = durable.read(_wanted(asker, held, memory, limit, now), obeyed=memory.obeyed)
+        is_fresh = True
+        if reading.tombstones:
+            memory.obey(reading.tombstones)
+            held = _held(asker, memory, limit)
+    except Away:
+        reading, is_fresh = _NOTHING_READ, False
+        if without_database == "withhold":
+            held = {}
+
+    rows = {row.scope: row for row in reading.rows}
+    sight = _Sight(asker, memory, reading.private_parents)
+    hidden = {scope for scope, row in rows.items() if row.is_hidden}
+    known = (_joined(held.get(scope), rows.get(scope)) for scope in held | rows)
+    shown = [
+        it
+        for it in known
+        if it.scope not in hidden and sight.may_see(it) and _is_alive(it, memory, now)
+    ]
+    current = next((it for it in shown if it.scope == asker.asked), None)
+    newest_first = sorted(shown, key=lambda it: it.updated_at, reverse=True)
+    others = [it for it in newest_first if it.scope != asker.asked][:limit]
     return Recollection(
-        current=answer.cut_to_fit(current) if current else None,
-        others=answer.as_many_as_fit(others),
+        current=None if current is None else _remembered(current, memory),
+        others=tuple(_remembered(it, memory) for it in others),
+        turns_since_refresh=_turns(current, asker, memory, reading.live, sight, now),
         memory=MemoryState(
-            container.id, container.since, "warm" if memory.knows(kind, owner_id) else "cold"
+            container.id, container.since, _state(asker, memory, held, rows, [current, *others])
         ),
-        durable="unavailable",
-        truncated=True if answer.truncated else UNSET,
+        durable="fresh" if is_fresh else "unavailable",
     )
 
 
-def _may_see(query: Query, entry: Entry, memory: Memory) -> bool:
-    window = entry.window
-    same_server = window.server_id == query.server_id
-    if not same_server and not query.include_other_servers:
-        return False
-    if same_server and query.is_private_channel:
-        return True
-    parent = window.parent_channel_id
-    return not (
-        window.is_private
-        or memory.is_private(entry.scope.channel_id)
-        or (parent is not None and memory.is_private(parent))
+class _Sight:
+    """What the asker may see."""
+
+    def __init__(self, asker: Asker, memory: Memory, private_parents: frozenset[str]) -> None:
+        self._asker = asker
+        self._memory = memory
+        self._private_parents = private_parents
+
+    def may_see(self, entry: Entry) -> bool:
+        """Tell whether `entry` may be seen (design, section 7).
+
+        Private channels are one-way, and what was private on another server stays there.
+        """
+        asker, window = self._asker, entry.window
+        same_server = window.server_id == asker.server_id
+        if not same_server and not asker.include_other_servers:
+            return False
+        if same_server and asker.is_private_channel:
+            return True
+        parent_id = window.parent_channel_id
+        return not (
+            window.is_private
+            or self._memory.is_private(entry.scope.channel_id)
+            or (parent_id is not None and self._is_private(parent_id))
+        )
+
+    def _is_private(self, parent_id: str) -> bool:
+        return self._memory.is_private(parent_id) or parent_id in self._private_parents
+
+
+def _held(asker: Asker, memory: Memory, limit: int) -> dict[Scope, Entry]:
+    """Return the entries that answer as far as memory knows, by scope: the asked one first."""
+    sight = _Sight(asker, memory, frozenset())
+    lineage_id = asker.persona_lineage_id
+    others = (
+        entry
+        for entry in memory.of_owner(asker.kind, asker.owner_id)
+        if entry.scope.channel_id != asker.channel_id
+        and (lineage_id is None or entry.persona_lineage_id == lineage_id)
+        and sight.may_see(entry)
+    )
+    asked = memory.get(asker.asked)
+    entries = {} if asked is None else {asked.scope: asked}
+    return entries | {entry.scope: entry for entry in islice(others, limit)}
+
+
+def _wanted(asker: Asker, held: dict[Scope, Entry], memory: Memory, limit: int, now: int) -> Wanted:
+    parents = {it.window.parent_channel_id for it in held.values()}
+    return Wanted(
+        asked=asker.asked,
+        server_id=asker.server_id,
+        lineage_id=asker.persona_lineage_id,
+        everywhere=asker.include_other_servers,
+        sees_private=asker.is_private_channel,
+        scopes=tuple(held.keys() | {asker.asked}),
+        parent_ids=tuple(it for it in parents if it is not None),
+        limit=limit,
+        alive_since=now - memory.ttl_ms,
+        summary_alive_since=now - memory.summary_ttl_ms,
     )
 
 
-def _is_another_channel(query: Query, entry: Entry) -> bool:
-    lineage_id = query.persona_lineage_id
-    return entry.scope.channel_id != query.channel_id and (
-        lineage_id is None or entry.persona_lineage_id == lineage_id
-    )
+def _joined(entry: Entry | None, row: Row | None) -> Entry:
+    """Return what is known of a scope that memory, a row or both know."""
+    if row is None:
+        assert entry is not None  # noqa: S101
+        return entry
+    return row.entry if entry is None else entry.joined(row.entry)
 
 
-class _Answer:
-    """Encodes entries for as long as there is room."""
-
-    def __init__(self, room: int) -> None:
-        self._room = room
-        self.truncated = False
-
-    def cut_to_fit(self, entry: Entry) -> Raw:
-        """Return `entry` encoded, without its oldest lines if it is too large with them."""
-        remembered = _remembered(entry)
-        encoded = _encode(remembered)
-        if _weight(encoded) > self._room:
-            self.truncated = True
-            encoded = _encode(self._without_oldest_lines(remembered))
-        self._room -= _weight(encoded)
-        return Raw(encoded)
-
-    def as_many_as_fit(self, entries: Iterable[Entry]) -> list[Raw]:
-        """Return `entries` encoded, up to the first that does not fit."""
-        fitting: list[Raw] = []
-        for entry in entries:
-            encoded = _encode(_remembered(entry))
-            self._room -= _weight(encoded)
-            if self._room < 0:
-                self.truncated = True
-                break
-            fitting.append(Raw(encoded))
-        return fitting
-
-    def _without_oldest_lines(self, remembered: Remembered) -> Remembered:
-        room = self._room - _weight(_encode(msgspec.structs.replace(remembered, lines=())))
-        newest: list[Line] = []
-        for line in reversed(remembered.lines):
-            room -= _weight(_encode(line)) + len(",")
-            if room < 0:
-                break
-            newest.append(line)
-        return msgspec.structs.replace(remembered, lines=tuple(reversed(newest)))
+def _is_alive(entry: Entry, memory: Memory, now: int) -> bool:
+    life = memory.summary_ttl_ms if entry.notes.summary else memory.ttl_ms
+    return entry.updated_at + life > now
 
 
-def _weight(encoded: bytes) -> int:
-    """Return the bytes that `encoded` takes as a string inside the function's own JSON answer."""
-    return len(encoded) + encoded.count(b'"') + encoded.count(b"\\")
+def _turns(
+    current: Entry | None, asker: Asker, memory: Memory, row: Row | None, sight: _Sight, now: int
+) -> int:
+    """Return the turns since the refresh of the live scope, as far as the asker may know."""
+    if asker.live == asker.asked:
+        return 0 if current is None else current.turns_since_refresh
+    entry = memory.get(asker.live)
+    if entry is None and row is None:
+        return 0
+    live = _joined(entry, row)
+    known = sight.may_see(live) and _is_alive(live, memory, now)
+    return live.turns_since_refresh if known else 0
 
 
-def _remembered(entry: Entry) -> Remembered:
-    scope, window = entry.scope, entry.window
-    return Remembered(
-        key=scope.key,
-        scope=scope.kind,
-        owner_id=scope.owner_id,
-        server_id=window.server_id,
-        server_name=window.server_name,
-        channel_id=scope.channel_id,
-        channel_name=window.channel_name,
-        parent_channel_id=window.parent_channel_id,
-        is_private_channel=window.is_private,
-        persona_id=scope.persona_id,
-        persona_lineage_id=entry.persona_lineage_id,
-        lines=window.lines,
-        summary=entry.summary,
-        categories=dict(entry.categories),
-        turns_since_refresh=entry.turns_since_refresh,
-        last_refreshed_turn=entry.last_refreshed_turn,
-        updated_at=entry.updated_at,
-    )
+def _state(
+    asker: Asker,
+    memory: Memory,
+    held: dict[Scope, Entry],
+    rows: dict[Scope, Row],
+    shown: Iterable[Entry | None],
+) -> Literal["warm", "cold", "stale"]:
+    if not memory.knows(asker.kind, asker.owner_id):
+        return "cold"
+    for it in shown:
+        row = None if it is None else rows.get(it.scope)
+        entry = None if it is None else held.get(it.scope)
+        seen_at = entry.window.occurred_at if entry else -1
+        if row and row.last_turn_at is not None and row.last_turn_at > seen_at:
+            return "stale"
+    return "warm"
+
+
+def _remembered(entry: Entry, memory: Memory) -> Remembered:
+    return remembered(entry, memory.lines(entry.window))

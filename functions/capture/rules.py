@@ -52,17 +52,34 @@ def personas(turn: Turn) -> list[Persona]:
 
 
 def fan_out(turn: Turn) -> tuple[ScopeWork, ...]:
-    """Return the scopes of `turn`: per persona the user's, and in a guild the server's, too.
+    """Return the scopes of `turn`: per persona the user's, and in a guild the server's, too."""
+    return tuple(
+        scope
+        for persona_id, lineage_id in personas(turn)
+        for scope in scopes_of(
+            user_id=turn.user_id,
+            server_id=turn.server_id,
+            channel_id=turn.channel_id,
+            persona_id=persona_id,
+            lineage_id=lineage_id,
+        )
+    )
+
+
+def scopes_of(
+    *,
+    user_id: str,
+    server_id: str | None,
+    channel_id: str,
+    persona_id: str | None,
+    lineage_id: str | None,
+) -> tuple[ScopeWork, ...]:
+    """Return the user's scope and, in a guild, the server's.
 
     The live one is the server's in a guild and the user's in a direct message (design, section 3).
     """
-    scopes: list[ScopeWork] = []
-    for persona_id, lineage_id in personas(turn):
-        users = Scope("user", turn.user_id, turn.channel_id, persona_id)
-        if turn.server_id is None:
-            scopes.append(ScopeWork(users, lineage_id, live=True))
-        else:
-            servers = Scope("server", turn.server_id, turn.channel_id, persona_id)
-            scopes.append(ScopeWork(users, lineage_id))
-            scopes.append(ScopeWork(servers, lineage_id, live=True))
-    return tuple(scopes)
+    users = Scope("user", user_id, channel_id, persona_id)
+    if server_id is None:
+        return (ScopeWork(users, lineage_id, live=True),)
+    servers = Scope("server", server_id, channel_id, persona_id)
+    return ScopeWork(users, lineage_id), ScopeWork(servers, lineage_id, live=True)

@@ -1,16 +1,13 @@
 """The wire model of a completed dialogue turn, decoded and validated (design, section 4)."""
 
-import json
-import re
-from collections import Counter
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 from msgspec.structs import force_setattr
 
-from capture.cleaning import encodable
-from shortterm.wire import Id, Millis, Mismatch, Private, mismatch
+from capture.body import Reader
+from shortterm.wire import Id, Millis, Private, mismatch
 
 PrivacyLevel = Literal["MINIMAL", "PARTIAL", "FULL"]
 
@@ -79,74 +76,12 @@ def guild(server_id: str | None) -> str | None:
     return None if server_id in (None, "", "DM") else server_id
 
 
-def decode(body: str) -> Turn:
-    """Return the turn in a request's body.
+_reader = Reader(Turn, Message, PersonaResponse)
 
-    The JSON is read by the standard library, since it sees what a faster decoder hides or refuses:
-    a key that is given twice, and a lone surrogate. Raises Mismatch, naming the field.
-    """
+
+def decode(body: str) -> Turn:
+    """Return the turn in a request's body. Raises Mismatch, naming the field."""
     try:
-        return msgspec.convert(_read(body), Turn)
+        return msgspec.convert(_reader.read(body), Turn)
     except msgspec.ValidationError as error:
         raise mismatch(error, _CHOICES) from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object whose keys are each given once."""
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        ((twice, _),) = counts.most_common(1)
-        # An unknown key may itself be somebody's words.
-        raise Mismatch(twice if twice in _KNOWN_KEYS else "body", "each key once per object")
-    return values
-
-
-def _encodable_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the same with U+FFFD for lone surrogates, in keys and in values."""
-    return _once(
-        [
-            (encodable(key), encodable(value) if isinstance(value, str) else value)
-            for key, value in pairs
-        ]
-    )
-
-
-def _not_a_number(_: str) -> NoReturn:
-    raise Mismatch("body", "JSON, which has neither NaN nor Infinity")
-
-
-_KNOWN_KEYS = frozenset(
-    field.encode_name
-    for kind in (Turn, Message, PersonaResponse)
-    for field in msgspec.structs.fields(kind)
-)
-_json = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_not_a_number)
-_json_with_surrogates = json.JSONDecoder(
-    object_pairs_hook=_encodable_once, parse_constant=_not_a_number
-)
-_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-
-
-def _read(body: str) -> Any:
-    reader = _json_with_surrogates if _may_hold_surrogates(body) else _json
-    try:
-        return reader.decode(body)
-    except (json.JSONDecodeError, RecursionError):
-        raise Mismatch("body", "a JSON object") from None
-    except ValueError:
-        # An integer of more digits than Python converts.
-        raise Mismatch("body", "JSON with numbers of a sane length") from None
-
-
-def _may_hold_surrogates(body: str) -> bool:
-    """Tell whether `body` holds half of a pair, escaped or not; most hold none, so it is quick."""
-    if "\\u" in body and _ESCAPED_SURROGATE.search(body):
-        return True
-    if body.isascii():
-        return False
-    try:
-        body.encode("utf-8")
-    except UnicodeEncodeError:
-        return True
-    return False

@@ -5,6 +5,7 @@ import importlib
 import json
 import sys
 
+import msgspec
 import pytest
 from given import LAMBDA_CONTEXT, turn_fields
 from hypothesis import HealthCheck, given, settings
@@ -201,6 +202,8 @@ def test_the_metrics_tell_what_happened(call, queue, emitted):
         "TurnsSkipped": 2,
         "RecallHits": 1,
         "RecallMisses": 1,
+        # There is none in these tests.
+        "RowsUnavailable": 2,
     }
 
 
@@ -254,8 +257,8 @@ def test_names_that_cannot_be_encoded_break_no_read(post, call):
 @pytest.mark.parametrize(
     ("name", "value", "attribute", "expected"),
     [
-        ("MEMORY_TTL_HOURS", "2", "_ttl_ms", 7_200_000),
-        ("SUMMARY_TTL_HOURS", "3", "_summary_ttl_ms", 10_800_000),
+        ("MEMORY_TTL_HOURS", "2", "ttl_ms", 7_200_000),
+        ("SUMMARY_TTL_HOURS", "3", "summary_ttl_ms", 10_800_000),
         ("MEMORY_MAX_BYTES", "40000000", "_max_bytes", 40_000_000),
     ],
 )
@@ -308,3 +311,133 @@ bodies = st.one_of(
 @given(body=bodies, encoded=st.booleans())
 def test_no_body_makes_a_5xx(app, call, body, encoded):
     assert call("guild-turn", body=body, isBase64Encoded=encoded)[0] in (202, 400)
+
+
+@pytest.fixture
+def send(app, event):
+    """Send a request made up here; return status, headers and decoded body."""
+
+    def request(method, path, body=None, **query):
+        made = event("recall") | {
+            "httpMethod": method,
+            "path": path,
+            "multiValueQueryStringParameters": {name: [value] for name, value in query.items()},
+            "body": None if body is None else json.dumps(body),
+        }
+        answer = app.handler(made, LAMBDA_CONTEXT)
+        headers = {name: values[0] for name, values in answer["multiValueHeaders"].items()}
+        return answer["statusCode"], headers, json.loads(answer["body"])
+
+    return request
+
+
+PLACE = {"userId": "u", "serverId": "s", "channelId": "c", "personaId": "7"}
+NEEDS_ROWS = [
+    ("DELETE", "/v1/users/u/memories"),
+    ("DELETE", "/v1/channels/c/memories"),
+    ("GET", "/v1/users/u/export"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), NEEDS_ROWS)
+def test_what_needs_the_database_says_when_to_try_again_without_it(send, method, path):
+    status, headers, body = send(method, path)
+    assert (status, headers["Retry-After"]) == (503, "6")
+    assert body == {"title": "The database is away: try again", "status": 503}
+
+
+def test_nothing_is_forgotten_here_if_it_could_not_be_forgotten_everywhere(send, post):
+    post()
+    send("DELETE", "/v1/users/u/memories")
+    assert send("GET", "/v1/memories", **PLACE)[2]["current"] is not None
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "field"),
+    [
+        ("DELETE", "/v1/users/a:b/memories", "userId"),
+        ("DELETE", "/v1/users/a%3Ab/memories", "userId"),
+        ("DELETE", "/v1/channels/%20/memories", "channelId"),
+        ("GET", f"/v1/users/{'x' * 65}/export", "userId"),
+    ],
+)
+def test_an_id_with_a_separator_is_named_and_not_echoed(send, method, path, field):
+    status, _, body = send(method, path)
+    assert (status, body["field"]) == (400, field)
+    assert "1 to 64 characters" in body["expected"]
+
+
+@pytest.mark.parametrize(("method", "path"), NEEDS_ROWS)
+def test_an_unknown_parameter_is_refused_before_anything_is_done(send, method, path):
+    status, _, body = send(method, path, before=CANARY)
+    assert (status, body["field"]) == (400, "query")
+    assert CANARY not in str(body)
+
+
+def test_notes_are_attached_and_read_back_without_the_database(send, post, queue):
+    post()
+    status, _, body = send("PUT", "/v1/summaries", PLACE | {"summary": "tides"})
+    assert status == 200
+    assert body.pop("occurredAt") > 0
+    assert body == {
+        "status": "attached",
+        "truncated": False,
+        "scopes": [
+            {
+                "key": f"shortterm:{owner}:c:7",
+                "summaryCharacters": 5,
+                "categories": {},
+                "turnsSinceRefresh": 0,
+                "lastRefreshedTurn": turns,
+            }
+            for owner, turns in (("user:u", 0), ("server:s", 1))
+        ],
+        "queued": True,
+    }
+    assert send("GET", "/v1/memories", **PLACE)[2]["current"]["summary"] == "tides"
+    assert len(queue()) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"summary": 5}, "summary"),
+        ({"summary": ["tides"]}, "summary"),
+        ({}, "summary"),
+        ({"categories": ["mood"]}, "categories"),
+        ({"categories": {CANARY: 5}}, "categories[...]"),
+        ({"categories": {"a:b": "x" * 501}}, "categories[...]"),
+        ({"summary": "tides", "channelId": "a:b"}, "channelId"),
+        ({"summary": "tides", "userId": None}, "userId"),
+    ],
+)
+def test_notes_that_are_none_are_refused_and_nothing_is_attached(send, queue, fields, field):
+    status, _, body = send("PUT", "/v1/summaries", PLACE | fields)
+    assert (status, body["field"]) == (400, field)
+    assert CANARY not in str(body)
+    assert send("GET", "/v1/memories", **PLACE)[2]["current"] is None
+    assert queue() == []
+
+
+def test_a_context_is_rendered(send, post):
+    post(channelName="general")
+    status, _, body = send("GET", "/v1/context", **PLACE)
+    assert status == 200
+    assert body["text"].startswith("[This channel #general, just now]\n")
+    assert body["nudge"] == {"due": False, "turnsSinceRefresh": 1, "refreshCadence": 5}
+    assert send("GET", "/v1/context", **PLACE, refreshCadence="1")[2]["nudge"]["due"] is True
+
+
+def test_memory_may_be_withheld_without_the_database(send, post, app, monkeypatch):
+    post()
+    withholding = msgspec.structs.replace(app.settings, recall_without_database="withhold")
+    monkeypatch.setattr(app, "settings", withholding)
+    for path in ("/v1/memories", "/v1/context"):
+        body = send("GET", path, **PLACE)[2]
+        assert (body["current"], body["durable"]) == (None, "unavailable")
+
+
+def test_capturing_needs_no_database_driver(app, call):
+    """A cold start that only captures must not pay for it (design, section 8)."""
+    call("guild-turn")
+    assert app.durable._database is None

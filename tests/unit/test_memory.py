@@ -1,7 +1,7 @@
 """The memory: expiry to the millisecond, the byte bound, counting, and the indexes."""
 
 import pytest
-from given import HOUR, NOW, SERVERS, USERS, Clock, memory, window
+from given import HOUR, NOW, SERVERS, USERS, Clock, memory, said, summarize, window
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -24,7 +24,7 @@ def test_a_turn_is_held_under_each_of_its_scopes(held):
     for scope in (USERS, SERVERS):
         entry = held.get(scope)
         assert entry is not None
-        assert [it.content for it in entry.window.lines] == ["a"]
+        assert said(entry.window) == ["a"]
 
 
 @pytest.mark.parametrize(("age", "lives"), [(-1, True), (0, False), (1, False)])
@@ -37,14 +37,14 @@ def test_an_entry_lives_for_twelve_hours(held, clock, age, lives):
 @pytest.mark.parametrize(("age", "lives"), [(-1, True), (0, False), (1, False)])
 def test_a_summary_extends_life_to_twenty_four_hours(held, clock, age, lives):
     held.remember("t1", GUILD, window("a"))
-    held.summarize(USERS, "about tides", ())
+    summarize(held, USERS, "about tides")
     clock.now += 24 * HOUR + age
     assert (held.get(USERS) is not None) is lives
 
 
 def test_categories_alone_do_not_extend_life(held, clock):
     held.remember("t1", GUILD, window("a"))
-    held.summarize(USERS, None, (("mood", "calm"),))
+    summarize(held, USERS, None, mood="calm")
     clock.now += 12 * HOUR
     assert held.get(USERS) is None
 
@@ -59,44 +59,47 @@ def test_a_turn_extends_the_life_of_an_entry_from_its_own_time(held, clock):
 
 def test_a_turn_keeps_summary_categories_and_cadence(held):
     held.remember("t1", GUILD, window("a"))
-    held.summarize(SERVERS, "about tides", (("mood", "calm"),))
+    summarize(held, SERVERS, "about tides", mood="calm")
     held.remember("t2", GUILD, window("b"))
     entry = held.get(SERVERS)
-    assert (entry.summary, entry.categories) == ("about tides", (("mood", "calm"),))
+    assert (entry.notes.summary, entry.notes.by_category) == ("about tides", {"mood": "calm"})
     assert (entry.turns_since_refresh, entry.last_refreshed_turn) == (1, 1)
 
 
 def test_a_summary_that_expired_is_gone_even_if_a_turn_comes_then(held, clock):
     held.remember("t1", GUILD, window("a"))
-    held.summarize(USERS, "old", ())
+    summarize(held, USERS, "old")
     clock.now += 25 * HOUR
     held.remember("t2", GUILD, window("b", occurred_at=clock.now))
-    assert held.get(USERS).summary is None
+    assert held.get(USERS).notes.summary is None
     clock.now += 12 * HOUR
     assert held.get(USERS) is None
 
 
 def test_clearing_a_summary_after_twelve_hours_expires_the_entry(held, clock):
     held.remember("t1", GUILD, window("a"))
-    held.summarize(USERS, "about tides", ())
+    summarize(held, USERS, "about tides")
     clock.now += 13 * HOUR
-    assert held.summarize(USERS, "", ()) is None
+    summarize(held, USERS, "")
+    assert held.get(USERS) is None
     assert held.get(USERS) is None
     assert list(held.of_owner("user", "u")) == []
 
 
 def test_clearing_a_summary_at_exactly_twelve_hours_expires_the_entry(held, clock):
     held.remember("t1", GUILD, window("a"))
-    held.summarize(USERS, "about tides", ())
+    summarize(held, USERS, "about tides")
     clock.now += 12 * HOUR
-    assert held.summarize(USERS, "", ()) is None
+    summarize(held, USERS, "")
+    assert held.get(USERS) is None
 
 
 def test_clearing_a_summary_before_that_leaves_the_rest_of_the_life(held, clock):
     held.remember("t1", GUILD, window("a"))
-    held.summarize(USERS, "about tides", ())
+    summarize(held, USERS, "about tides")
     clock.now += 3 * HOUR
-    assert held.summarize(USERS, "", ()) is not None
+    summarize(held, USERS, "")
+    assert held.get(USERS) is not None
     clock.now += 9 * HOUR - 1
     assert held.get(USERS) is not None
     clock.now += 1
@@ -114,7 +117,7 @@ def test_a_clock_that_steps_back_prolongs_life_by_no_more_than_the_step(held, cl
 def test_a_late_turn_never_replaces_the_window(held):
     held.remember("t2", GUILD, window("new", occurred_at=NOW))
     held.remember("t1", GUILD, window("old", occurred_at=NOW - 1))
-    assert [it.content for it in held.get(USERS).window.lines] == ["new"]
+    assert said(held.get(USERS).window) == ["new"]
 
 
 def test_a_late_turn_does_not_prolong_life(held, clock):
@@ -129,7 +132,7 @@ def test_a_turn_after_the_clock_stepped_back_is_not_late(held, clock):
     held.remember("t1", GUILD, window("a", occurred_at=NOW))
     clock.now -= HOUR
     held.remember("t2", GUILD, window("b", occurred_at=clock.now))
-    assert [it.content for it in held.get(USERS).window.lines] == ["b"]
+    assert said(held.get(USERS).window) == ["b"]
 
 
 def test_a_late_turn_still_counts(held):
@@ -141,7 +144,7 @@ def test_a_late_turn_still_counts(held):
 def test_a_turn_of_the_same_time_replaces_the_window(held):
     held.remember("t1", GUILD, window("a"))
     held.remember("t2", GUILD, window("b"))
-    assert [it.content for it in held.get(USERS).window.lines] == ["b"]
+    assert said(held.get(USERS).window) == ["b"]
 
 
 def test_only_the_live_entry_counts_and_once_per_turn(held):
@@ -202,18 +205,18 @@ def test_what_a_reader_gets_cannot_change_the_memory(held):
     held.remember("t1", GUILD, window("a"))
     entry = held.get(USERS)
     with pytest.raises(AttributeError):
-        entry.summary = "forged"
+        entry.notes.summary = "forged"
     with pytest.raises(AttributeError):
-        entry.window.lines[0].content = "forged"
-    assert held.get(USERS).window.lines is not entry.window.lines
+        entry.window.lines({})[0].content = "forged"
+    assert held.get(USERS).window.lines({}) is not entry.window.lines({})
 
 
 def test_the_entries_of_one_turn_go_their_own_ways(held):
     held.remember("t1", GUILD, window("a"))
     held.remember("t2", GUILD[:1], window("b"))
-    held.summarize(USERS, "mine", ())
-    assert [it.content for it in held.get(SERVERS).window.lines] == ["a"]
-    assert held.get(SERVERS).summary is None
+    summarize(held, USERS, "mine")
+    assert said(held.get(SERVERS).window) == ["a"]
+    assert held.get(SERVERS).notes.summary is None
 
 
 def test_entries_are_found_by_owner_and_by_channel(held):
@@ -273,8 +276,8 @@ def test_the_expired_leave_before_the_least_recently_used(clock):
     held.remember("kept", in_channel("kept"), window("x" * 10_000))
     clock.now += 6 * HOUR
     held.remember("doomed", in_channel("doomed"), window("x" * 10_000, occurred_at=NOW))
-    held.summarize(Scope("user", "u", "kept"), "long", ())
-    held.summarize(Scope("server", "s", "kept"), "long", ())
+    summarize(held, Scope("user", "u", "kept"), "long")
+    summarize(held, Scope("server", "s", "kept"), "long")
     held.get(Scope("user", "u", "doomed"))
     clock.now += 12 * HOUR
     held.remember("new", in_channel("new"), window("x" * 30_000, occurred_at=clock.now))
@@ -310,7 +313,7 @@ def test_names_summaries_and_categories_are_accounted(held):
     held.remember("t2", GUILD[:1], window("a", **names))
     assert held.size().bytes > before + 400
     before = held.size().bytes
-    held.summarize(USERS, "x" * 1_000, (("k" * 100, "v" * 100),))
+    summarize(held, USERS, "x" * 1_000, **{"k" * 100: "v" * 100})
     assert held.size().bytes > before + 1_200
 
 
@@ -324,7 +327,7 @@ def test_a_window_that_a_turn_shares_is_accounted_once(held):
 
 def test_an_empty_memory_accounts_for_nothing(held, clock):
     held.remember("t1", GUILD, window("a"))
-    held.summarize(USERS, "s", (("k", "v"),))
+    summarize(held, USERS, "s", k="v")
     clock.now += 24 * HOUR
     assert held.size() == (0, 0)
 
@@ -356,7 +359,7 @@ class Indexes(RuleBasedStateMachine):
         summary=st.sampled_from(["", "s"]),
     )
     def summarize(self, user, channel, summary):
-        self.held.summarize(Scope("user", user, channel), summary, (("k", "v"),))
+        summarize(self.held, Scope("user", user, channel), summary, k="v")
 
     @rule(hours=st.integers(-1, 14))
     def pass_time(self, hours):

@@ -2,7 +2,7 @@
 
 import pytest
 from faults import FakeQueue, unreachable
-from given import NOW, Clock, memory, message, response, turn
+from given import NOW, Clock, memory, message, response, said, turn
 
 from capture.outbox import Outbox
 from capture.passive_capture import Captured, Skipped, capture
@@ -77,7 +77,7 @@ def test_every_entry_of_a_turn_holds_the_same_window(bench):
     captured = bench.capture(personaResponses=responses)
     assert len(captured.entries) == 4
     assert len({id(it.window) for it in captured.entries}) == 1
-    assert [it.content for it in captured.entries[0].window.lines] == ["hello", "a", "b"]
+    assert said(captured.entries[0].window) == ["hello", "a", "b"]
 
 
 def test_no_text_and_no_name_is_in_the_message(bench):
@@ -135,7 +135,7 @@ def test_a_turn_posted_again_after_a_time_out_does_not_replace_a_newer_one(bench
     bench.capture(turnId="t2", simplifiedMessages=[message("two")])
     bench.clock.now += 1_000
     again = bench.capture(turnId="t1", simplifiedMessages=[message("one")])
-    assert [it.content for it in again.entries[0].window.lines] == ["two", "hi"]
+    assert said(again.entries[0].window) == ["two", "hi"]
     assert bench.work[2].occurred_at == NOW
 
 
@@ -167,7 +167,7 @@ def test_a_history_posted_again_and_longer_leaves_the_newest_ten_lines(bench):
         simplifiedMessages=[*history, reply, message("and?")],
         personaResponses=[response("well", personaId="7")],
     )
-    lines = captured.entries[0].window.lines
+    lines = captured.entries[0].window.lines({})
     assert [it.content for it in lines] == [*(f"m{n}" for n in range(1, 8)), "hi", "and?", "well"]
 
 

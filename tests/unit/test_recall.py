@@ -4,10 +4,13 @@ import json
 
 import msgspec
 import pytest
-from given import HOUR, NOW, window
+from faults import FakeRows
+from given import HOUR, NOW, summarize, window
 
 from capture import query as wire
-from capture.recall import MAX_ANSWER_BYTES, Container, recall
+from capture.answer import MAX_ANSWER_BYTES, memories
+from capture.query import MemoriesQuery
+from capture.recall import Container, recall
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork
 
@@ -24,20 +27,34 @@ def keep(held, channel, *, user="u", server="s", persona="7", lineage="3", text=
     held.remember(turn_id, scopes, contents)
 
 
-def ask(held, **parameters):
+def answer(held, values, rows=None, *, without_database="serve"):
+    query = wire.decode(values, MemoriesQuery)
+    found = recall(
+        query,
+        held,
+        rows or FakeRows(),
+        HERE,
+        limit=query.limit,
+        now=held._clock(),
+        without_database=without_database,
+    )
+    return memories(found)
+
+
+def ask(held, rows=None, without_database="serve", **parameters):
     asked = {"userId": "u", "channelId": "c", "serverId": "s", "personaId": "7"} | parameters
     values = {name: [value] for name, value in asked.items() if value is not None}
-    answer = recall(wire.decode(values), held, HERE)
-    return msgspec.json.decode(msgspec.json.encode(answer))
+    found = answer(held, values, rows, without_database=without_database)
+    return msgspec.json.decode(msgspec.json.encode(found))
 
 
-def channels(answer):
-    return [it["channelId"] for it in answer["others"]]
+def channels(found):
+    return [it["channelId"] for it in found["others"]]
 
 
 def test_an_entry_is_answered_in_full(held):
     keep(held, "c", server_name="Harbour", channel_name="general", parent_channel_id="p")
-    held.summarize(Scope("server", "s", "c", "7"), "tides", (("mood", "calm"),))
+    summarize(held, Scope("server", "s", "c", "7"), "tides", mood="calm")
     assert ask(held)["current"] == {
         "key": "shortterm:server:s:c:7",
         "scope": "server",
@@ -65,7 +82,7 @@ def test_a_container_that_saw_nothing_of_the_owner_says_that_it_is_cold(held):
         "current": None,
         "others": [],
         "memory": {"container": "box", "since": 1, "state": "cold"},
-        "durable": "unavailable",
+        "durable": "fresh",
     }
 
 
@@ -213,10 +230,10 @@ def test_no_answer_is_too_large_for_lambda_however_it_is_escaped(held, text):
     long = [text * 60_000] * 100
     scopes = [ScopeWork(Scope("server", "s", channel, "7"), None, live=True) for channel in "ca"]
     held.remember("t1", scopes, window(*long, server_id="s"))
-    answer = recall(wire.decode(ASKED), held, HERE)
-    body = msgspec.json.encode(answer).decode()
+    found = answer(held, ASKED)
+    body = msgspec.json.encode(found).decode()
     assert len(json.dumps({"body": body}, ensure_ascii=False).encode()) < 6 * 2**20
-    assert answer.truncated is True
+    assert found.truncated is True
     lines = json.loads(body)["current"]["lines"]
     assert 0 < len(lines) < 100
 

@@ -1,0 +1,108 @@
+"""The use case: a bot attaches a summary and categories to a scope, and the cadence starts anew."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from capture.durable import Away, Durable
+from capture.entry import Entry, Window, empty_window
+from capture.memory import Memory
+from capture.outbox import Outbox
+from capture.refresh import Refresh
+from capture.row import Row
+from capture.rules import scopes_of
+from shortterm.notes import MAX_CATEGORIES, NOTHING, Notes
+from shortterm.scope import Scope
+from shortterm.wire import Mismatch
+from shortterm.work import NotesWork, ScopeWork
+
+
+class Attached(Struct, frozen=True):
+    """The notes stand under `entries`, told at `told_at` (ms).
+
+    `is_cut` tells that the summary was too long, `queued` whether SQS has the durable work.
+    """
+
+    entries: list[Entry]
+    told_at: int
+    is_cut: bool
+    queued: bool
+
+
+def attach(
+    refresh: Refresh, memory: Memory, durable: Durable, outbox: Outbox, *, now: int
+) -> Attached:
+    """Attach what `refresh` says to the user's scope and, in a guild, to the server's.
+
+    The newest telling of each part stands, whatever the order in which requests come or the
+    container that they come to. Raises Mismatch if a scope had too many categories then, as far
+    as memory and rows tell; nothing is attached then.
+    """
+    told_at = now if refresh.occurred_at is None else min(refresh.occurred_at, now)
+    told = refresh.notes(told_at)
+    scopes = scopes_of(
+        user_id=refresh.user_id,
+        server_id=refresh.server_id,
+        channel_id=refresh.channel_id,
+        persona_id=None if refresh.persona_id is None else str(refresh.persona_id),
+        lineage_id=None if refresh.persona_lineage_id is None else str(refresh.persona_lineage_id),
+    )
+    rows = _rows(scopes, durable)
+    for it in scopes:
+        _check_categories(told, memory.get(it.scope), rows.get(it.scope))
+
+    place = _place(refresh, memory, now)
+    entries = [_note(it, told, place, rows.get(it.scope), memory, now) for it in scopes]
+    queued = outbox.send(_work(scopes, told, place))
+    return Attached(entries, told_at, refresh.is_too_long, queued)
+
+
+def _rows(scopes: Iterable[ScopeWork], durable: Durable) -> dict[Scope, Row]:
+    """Return what is durable of `scopes`; without the database memory has to do."""
+    try:
+        return {row.scope: row for row in durable.rows_of(it.scope for it in scopes)}
+    except Away:
+        return {}
+
+
+def _check_categories(told: Notes, entry: Entry | None, row: Row | None) -> None:
+    before = {**(row.notes if row else NOTHING).by_category}
+    before |= (entry.notes if entry else NOTHING).by_category
+    removed = {it.name for it in told.categories if it.text is None}
+    if len((before | told.by_category).keys() - removed) > MAX_CATEGORIES:
+        expected = f"no more than {MAX_CATEGORIES} with those that are there; null removes one"
+        raise Mismatch("categories", expected)
+
+
+def _note(
+    it: ScopeWork, told: Notes, place: Window, row: Row | None, memory: Memory, now: int
+) -> Entry:
+    def change(entry: Entry) -> Entry:
+        known = entry if row is None else entry.joined(row.entry)
+        return known.with_notes(told, it.persona_lineage_id, now=now)
+
+    return memory.note(Entry(it.scope, place, updated_at=now, created_at=now), change)
+
+
+def _place(refresh: Refresh, memory: Memory, now: int) -> Window:
+    places = (refresh.channel_id, refresh.parent_channel_id)
+    return empty_window(
+        now,
+        server_id=refresh.server_id,
+        parent_channel_id=refresh.parent_channel_id,
+        is_private=bool(refresh.is_private_channel)
+        or any(map(memory.is_private, filter(None, places))),
+    )
+
+
+def _work(scopes: tuple[ScopeWork, ...], told: Notes, place: Window) -> NotesWork:
+    return NotesWork(
+        version=1,
+        kind="notes",
+        captured_at=place.captured_at,
+        scopes=scopes,
+        notes=told,
+        server_id=place.server_id,
+        parent_channel_id=place.parent_channel_id,
+        is_private=place.is_private,
+    )

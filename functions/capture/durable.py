@@ -1,0 +1,227 @@
+"""The only module that talks to Postgres: reads rows and tombstones, and sets tombstones.
+
+psycopg is imported with the first need of it: capturing a turn never needs it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from capture import statements
+from capture.aside import Aside, Busy
+from capture.breaker import Breaker
+from capture.row import Row
+from shortterm import telemetry
+from shortterm.scope import Scope
+from shortterm.settings import DatabaseSettings
+from shortterm.telemetry import Metric, logger
+from shortterm.tombstone import Subject, Tombstone
+from shortterm.wire import Private
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    from shortterm.database import Database
+
+T = TypeVar("T")
+
+# What a read may take: on the server, and with the way there and back.
+READ_STATEMENT_MS = 300
+READ_S = 0.33
+# Forgetting waits for the writers that are at work, and then for what it deletes.
+FORGET_STATEMENT_MS = 10_000
+FORGET_S = 12.0
+# How long the database is left alone after a failure.
+REST_MS = 5_000
+
+# One plan, made once: planning the read takes longer than running it, and it goes by index
+# whatever it is asked. Nothing here is large enough to be compiled.
+_SESSION = "-c plan_cache_mode=force_generic_plan -c jit=off"
+
+
+class Away(Exception):
+    """The database is not to be had now: try again after a while."""
+
+
+class Wanted(Private, frozen=True):
+    """Which rows a read asks for; times in ms since the epoch.
+
+    Those of `scopes`, all of the asked one's owner, and up to `limit` of other channels that are
+    alive and may be seen; and which of the channels above (`parent_ids`) are private.
+    """
+
+    asked: Scope
+    server_id: str | None
+    lineage_id: str | None
+    everywhere: bool
+    sees_private: bool
+    scopes: tuple[Scope, ...]
+    parent_ids: tuple[str, ...]
+    limit: int
+    alive_since: int
+    summary_alive_since: int
+
+
+class Reading(Private, frozen=True):
+    """What a read found, all as of one moment. `live` is there if it is not among `rows`."""
+
+    rows: tuple[Row, ...]
+    tombstones: tuple[Tombstone, ...]
+    live: Row | None = None
+    private_parents: frozenset[str] = frozenset()
+
+
+class Durable:
+    """The rows behind the memory, for as long as the database is there.
+
+    One connection per container. After a failure the database is left alone for a while: what
+    is asked of it then raises Away at once, and a read never waits for longer than READ_S.
+    `since` is when this container's memory began, `clock` tells the time, both in ms.
+    """
+
+    def __init__(self, settings: DatabaseSettings, *, since: int, clock: Callable[[], int]) -> None:
+        self._settings = settings
+        self._since = since
+        self._clock = clock
+        self._aside = Aside()
+        self._breaker = Breaker(REST_MS, clock)
+        self._database: Database | None = None
+        self._was_connected = False
+
+    def read(self, wanted: Wanted, *, obeyed: int) -> Reading:
+        """Return the wanted rows, and the tombstones after the one that was `obeyed` last.
+
+        Raises Away.
+        """
+        asked = wanted.asked
+        parameters = {
+            "kind": asked.kind,
+            "owner_id": asked.owner_id,
+            "channel_id": asked.channel_id,
+            "persona_id": asked.persona_id,
+            "server_id": wanted.server_id,
+            "lineage_id": wanted.lineage_id,
+            "everywhere": wanted.everywhere,
+            "sees_private": wanted.sees_private,
+            "channel_ids": ",".join(it.channel_id for it in wanted.scopes),
+            "persona_ids": ",".join(it.persona_id or "" for it in wanted.scopes),
+            "parent_ids": ",".join(wanted.parent_ids),
+            "most": wanted.limit + len(wanted.scopes),
+            "oldest": min(wanted.alive_since, wanted.summary_alive_since),
+            "alive_since": wanted.alive_since,
+            "summary_alive_since": wanted.summary_alive_since,
+            **self._unseen(obeyed),
+        }
+        return self._ask(statements.READ, parameters, Reading)
+
+    def rows_of(self, scopes: Iterable[Scope]) -> tuple[Row, ...]:
+        """Return the rows of a user's and a server's scope of one channel and persona.
+
+        Raises Away.
+        """
+        owners = {it.kind: it for it in scopes}
+        one = next(iter(owners.values()))
+        parameters = {
+            "user_id": owners["user"].owner_id,
+            "server_id": owners["server"].owner_id if "server" in owners else None,
+            "channel_id": one.channel_id,
+            "persona_id": one.persona_id,
+        }
+        return self._ask(statements.READ_SCOPES, parameters, tuple[Row, ...])
+
+    def export(self, user_id: str, after: Scope | None, *, most: int, obeyed: int) -> Reading:
+        """Return up to `most` rows of a user in the order of their keys, from behind `after`.
+
+        Raises Away.
+        """
+        parameters = {
+            "user_id": user_id,
+            "after_channel_id": after.channel_id if after else "",
+            "after_persona_id": (after and after.persona_id) or "",
+            "most": most,
+            **self._unseen(obeyed),
+        }
+        return self._ask(statements.EXPORT, parameters, Reading)
+
+    def forget(self, subject: Subject, subject_id: str, *, now: int) -> Tombstone:
+        """Set a tombstone, which takes the rows with it, and return it once it is committed.
+
+        Raises Away: then it may have been set or not, and is to be asked for again.
+        """
+        parameters = {"subject": subject, "subject_id": subject_id, "now": now}
+
+        def act(connection: "Connection[Any]") -> Tombstone:
+            with connection.transaction():
+                limit = f"SET LOCAL statement_timeout = {FORGET_STATEMENT_MS}"
+                connection.execute(limit.encode())
+                return _one(connection, statements.FORGET, parameters, Tombstone)
+
+        return self._run(act, FORGET_S)
+
+    def _unseen(self, obeyed: int) -> dict[str, int]:
+        return {"obeyed": obeyed, "since": self._since}
+
+    def _ask(self, statement: str, parameters: dict[str, Any], kind: type[T]) -> T:
+        return self._run(lambda it: _one(it, statement, parameters, kind), READ_S)
+
+    def _run(self, act: "Callable[[Connection[Any]], T]", within_s: float) -> T:
+        if self._breaker.is_open:
+            telemetry.count(Metric.ROWS_UNAVAILABLE)
+            raise Away
+        database = self._open()
+        try:
+            return self._aside.run(lambda: self._watched(database, act, within_s), within_s)
+        # A read is answered whatever breaks behind it.
+        except Exception as error:
+            self._note_failure(error)
+            raise Away from None
+
+    def _open(self) -> "Database":
+        if self._database is None:
+            from shortterm.database import Database
+
+            self._database = Database(
+                self._settings,
+                application_name="shortterm-capture",
+                statement_timeout_ms=READ_STATEMENT_MS,
+                options=_SESSION,
+            )
+        return self._database
+
+    def _watched(
+        self, database: "Database", act: "Callable[[Connection[Any]], T]", within_s: float
+    ) -> T:
+        """Run `act` aside; what comes of it counts also when nobody waits for it any more."""
+        began = self._clock()
+        try:
+            value = database.run(act)
+        except Exception:
+            self._breaker.failed()
+            raise
+        # A database that answers, but always too late, is left alone like one that does not.
+        if not self._was_connected or self._clock() - began <= within_s * 1_000:
+            self._breaker.succeeded()
+        self._was_connected = True
+        return value
+
+    def _note_failure(self, error: Exception) -> None:
+        from shortterm.database import describe
+
+        if isinstance(error, TimeoutError) and not self._was_connected:
+            # A first connection may take longer than a read can wait: the next one finds it made.
+            return
+        telemetry.count(Metric.ROWS_UNAVAILABLE)
+        if isinstance(error, Busy):
+            return
+        if isinstance(error, TimeoutError):
+            self._breaker.failed()
+        logger.warning("The database is not to be had", extra=describe(error))
+
+
+def _one(
+    connection: "Connection[Any]", statement: str, parameters: dict[str, Any], kind: type[T]
+) -> T:
+    """Return the one JSON document that `statement` answers with, decoded."""
+    found = connection.execute(statement.encode(), parameters, prepare=True).fetchone()
+    return msgspec.json.decode(found[0] if found else "", type=kind)

@@ -1,0 +1,147 @@
+"""The use case: everything that is known about a user, for the user (design, section 4)."""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from capture.answer import MAX_ANSWER_BYTES, Room
+from capture.durable import Durable
+from capture.memory import Memory
+from capture.recall import Container
+from capture.remembered import Remembered, remembered
+from capture.row import Row
+from shortterm.scope import Scope
+from shortterm.wire import Mismatch, Private
+
+# How many rows one answer has room for; the rest comes with the next.
+ROWS = 1_000
+
+NOT_INCLUDED = (
+    "the memory of other containers: lines captured there, for as long as their entries live",
+    "work on its way to the database: posted within the last seconds, or while it was away",
+)
+
+
+class ExportQuery(Struct, frozen=True, rename="camel"):
+    """The parameters of an export: `after` is the `next` of the answer before."""
+
+    after: str | None = None
+
+
+class ExportedRow(Private, frozen=True):
+    """A row, whole; times are in ms since the epoch."""
+
+    key: str
+    server_id: str | None
+    channel_id: str
+    parent_channel_id: str | None
+    is_private_channel: bool
+    persona_id: str | None
+    persona_lineage_id: str | None
+    summary: str | None
+    summary_told_at: int | None
+    categories: dict[str, str]
+    category_told_at: dict[str, int]
+    turns_since_refresh: int
+    last_refreshed_turn: int
+    last_turn_at: int | None
+
+
+class ExportedMemory(Private, frozen=True):
+    """What the answering container remembers.
+
+    `entries` are the user's; `said` is what the user said in channels that others share.
+    """
+
+    container: str
+    since: int
+    entries: list[Raw]
+    said: list[Raw]
+
+
+class Export(Private, frozen=True):
+    """The answer; `next` is there if there are more rows, `memory` comes with the first ones.
+
+    `truncated` tells that not all of this container's memory had room.
+    """
+
+    user_id: str
+    exported_at: int
+    rows: list[Raw]
+    not_included: tuple[str, ...]
+    memory: ExportedMemory | UnsetType = UNSET
+    next: str | UnsetType = UNSET
+    truncated: bool | UnsetType = UNSET
+
+
+def export(
+    user_id: str,
+    query: ExportQuery,
+    memory: Memory,
+    durable: Durable,
+    container: Container,
+    *,
+    now: int,
+) -> Export:
+    """Return what is durable about `user_id`, and what this container remembers. Raises Away."""
+    after = None if query.after is None else _scope_after(query.after, user_id)
+    reading = durable.export(user_id, after, most=ROWS + 1, obeyed=memory.obeyed)
+    memory.obey(reading.tombstones)
+    rows = Room(MAX_ANSWER_BYTES // 2).as_many_as_fit(map(_exported, reading.rows[:ROWS]))
+    more = len(rows) < len(reading.rows)
+    room = Room(MAX_ANSWER_BYTES // 2)
+    held = UNSET if after else _memory(user_id, memory, container, room)
+    return Export(
+        user_id=user_id,
+        exported_at=now,
+        rows=rows,
+        not_included=NOT_INCLUDED,
+        memory=held,
+        next=reading.rows[len(rows) - 1].scope.key if more else UNSET,
+        truncated=True if room.truncated else UNSET,
+    )
+
+
+def _memory(user_id: str, memory: Memory, container: Container, room: Room) -> ExportedMemory:
+    entries = (remembered(it, memory.lines(it.window)) for it in memory.of_owner("user", user_id))
+    return ExportedMemory(
+        container=container.id,
+        since=container.since,
+        entries=room.as_many_as_fit(entries),
+        said=room.as_many_as_fit(_said(user_id, memory)),
+    )
+
+
+def _said(user_id: str, memory: Memory) -> Iterator[Remembered]:
+    """Yield the server's entries that the user spoke in, with the user's own lines only."""
+    for entry, lines in memory.lines_of(user_id):
+        if lines:
+            yield msgspec.structs.replace(remembered(entry, lines), summary=None, categories={})
+
+
+def _exported(row: Row) -> ExportedRow:
+    return ExportedRow(
+        key=row.scope.key,
+        server_id=row.server_id,
+        channel_id=row.channel_id,
+        parent_channel_id=row.parent_channel_id,
+        is_private_channel=row.is_private,
+        persona_id=row.persona_id,
+        persona_lineage_id=row.persona_lineage_id,
+        summary=row.summary,
+        summary_told_at=row.summary_told_at,
+        categories=row.categories,
+        category_told_at=row.category_times,
+        turns_since_refresh=row.turns_since_refresh,
+        last_refreshed_turn=row.last_refreshed_turn,
+        last_turn_at=row.last_turn_at,
+    )
+
+
+def _scope_after(key: str, user_id: str) -> Scope:
+    """Return the scope of a user's key. Raises Mismatch."""
+    parts = key.split(":")
+    if parts[:3] != ["shortterm", "user", user_id] or len(parts) not in (4, 5):
+        raise Mismatch("after", "the `next` of an answer for this user")
+    return Scope("user", user_id, *parts[3:])

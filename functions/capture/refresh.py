@@ -1,0 +1,114 @@
+"""The wire model of a refresh: the summary and categories that a bot attaches to a scope."""
+
+import unicodedata
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import force_setattr
+
+from capture.body import Reader
+from capture.cleaning import is_visible, storable
+from capture.turn import PersonaId, ServerId, Text, guild
+from shortterm.notes import MAX_CATEGORIES, MAX_SUMMARY_CHARACTERS, Category, Notes
+from shortterm.wire import Id, Millis, Mismatch, Private, mismatch
+
+MAX_CATEGORY_NAME = 64
+CategoryText = Annotated[str, Meta(max_length=500)]
+# How many characters a cut goes back at most, so as not to tear one that is written with several.
+MAX_CLUSTER = 32
+_JOINERS = str.maketrans("", "", "\u200c\u200d")
+_ZERO_WIDTH_JOINER = "\u200d"
+_REGIONAL_INDICATORS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+
+
+class Refresh(Private, frozen=True):
+    """What a bot says of a scope. `server_id` is None in a direct message; `occurred_at` in ms."""
+
+    user_id: Id
+    channel_id: Id
+    server_id: ServerId = None
+    persona_id: PersonaId = None
+    persona_lineage_id: PersonaId = None
+    parent_channel_id: Id | None = None
+    is_private_channel: bool | None = None
+    occurred_at: Millis | None = None
+    summary: Text | None = None
+    # More may be removed than may be there.
+    categories: Annotated[dict[str, CategoryText | None], Meta(max_length=50)] | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "server_id", guild(self.server_id))
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the summary has to be cut."""
+        return len(_stored(self.summary or "")) > MAX_SUMMARY_CHARACTERS
+
+    def notes(self, told_at: int) -> Notes:
+        """Return what is told, at `told_at` (ms): what has nothing visible is taken away."""
+        categories = self.categories or {}
+        return Notes(
+            summary=None if self.summary is None else cut(_stored(self.summary)) or None,
+            summary_told_at=None if self.summary is None else told_at,
+            categories=tuple(
+                Category(name, told_at, _stored(text or "") or None)
+                for name, text in sorted(categories.items())
+            ),
+        )
+
+
+_reader = Reader(Refresh)
+
+
+def decode(body: str) -> Refresh:
+    """Return the refresh in a request's body. Raises Mismatch, naming the field."""
+    try:
+        refresh = msgspec.convert(_reader.read(body), Refresh)
+    except msgspec.ValidationError as error:
+        raise mismatch(error) from None
+    if refresh.summary is None and not refresh.categories:
+        raise Mismatch("summary", "text, unless there are categories")
+    for name in refresh.categories or {}:
+        # Some scripts, and emoji, cannot be written without joiners.
+        printable = name.translate(_JOINERS).isprintable() and is_visible(name)
+        if len(name) > MAX_CATEGORY_NAME or not printable:
+            raise Mismatch("categories", f"names of 1 to {MAX_CATEGORY_NAME} printable characters")
+    if len(refresh.notes(told_at=0).by_category) > MAX_CATEGORIES:
+        raise Mismatch("categories", f"at most {MAX_CATEGORIES} with a text")
+    return refresh
+
+
+def cut(text: str, limit: int = MAX_SUMMARY_CHARACTERS) -> str:
+    """Return the first `limit` characters of `text`, or a few less so that none is torn.
+
+    What a reader sees as one, an emoji of several code points or a letter with its accents, stays
+    whole or goes; unless it is longer than MAX_CLUSTER.
+    """
+    if len(text) <= limit:
+        return text
+    ends = range(limit, max(limit - MAX_CLUSTER, 0), -1)
+    return text[: next((end for end in ends if not _is_torn(text, end)), limit)]
+
+
+def _is_torn(text: str, end: int) -> bool:
+    """Tell whether `text[end]` is a part of what a reader sees before it."""
+    before, after = text[end - 1], text[end]
+    return (
+        _ZERO_WIDTH_JOINER in (before, after)
+        or unicodedata.category(after) in ("Mn", "Mc", "Me")
+        or "\U0001f3fb" <= after <= "\U0001f3ff"  # skin tones
+        or "\U000e0020" <= after <= "\U000e007f"  # the tags of a region's flag
+        # A flag is a pair of these: an odd one before the cut has its other half behind it.
+        or (after in _REGIONAL_INDICATORS and _indicators_before(text, end) % 2 == 1)
+    )
+
+
+def _indicators_before(text: str, end: int) -> int:
+    return end - len(text[:end].rstrip(_REGIONAL_INDICATORS))
+
+
+def _stored(text: str) -> str:
+    """Return `text` as it is kept, empty if nothing of it can be seen."""
+    text = storable(text).strip()
+    return text if is_visible(text) else ""

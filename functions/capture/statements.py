@@ -1,0 +1,156 @@
+"""What capture asks Postgres: each statement answers with one JSON document, in one round trip."""
+
+# Whether a channel is private by what the last turn of its server said: one probe of an index.
+_IS_PRIVATE_NOW = """
+            coalesce((
+                SELECT held.is_private
+                FROM short_term_memories AS held
+                WHERE held.channel_id = {channel} AND held.scope = 'server'
+                ORDER BY held.last_turn_at DESC NULLS LAST
+                LIMIT 1
+            ), false)"""
+
+# The last sign of life; migration 0003 keeps the hour of it.
+_LIVE_AT = """
+        coalesce(
+            greatest(
+                m.last_turn_at,
+                CASE WHEN m.summary IS NOT NULL THEN m.summary_updated_at END,
+                CASE WHEN m.categories <> '{}' THEN m.refreshed_at END
+            ),
+            m.created_at
+        )"""
+
+# In the order of the fields of capture.row.Row.
+_ROW = """
+    json_build_array(
+        m.scope, m.owner_id, m.channel_id, m.persona_id,
+        m.server_id, m.parent_channel_id, m.persona_lineage_id, m.is_private,
+        m.summary, round(extract(epoch FROM m.summary_updated_at) * 1000)::bigint,
+        m.categories, m.category_times,
+        m.turns_since_refresh, m.last_refreshed_turn,
+        round(extract(epoch FROM m.last_turn_at) * 1000)::bigint,
+        round(extract(epoch FROM {live_at}) * 1000)::bigint,
+        {is_hidden}
+    )"""
+
+# The tombstones that a container has not seen: earlier ones than its memory cannot concern it.
+_TOMBSTONES = """
+    SELECT coalesce(json_agg(json_build_object(
+        'number', number, 'subject', subject, 'subject_id', subject_id,
+        'forgotten_at', trunc(extract(epoch FROM forgotten_at) * 1000)::bigint
+    ) ORDER BY number), '[]')
+    FROM tombstones
+    WHERE number > %(obeyed)s AND forgotten_at >= to_timestamp(%(since)s / 1000.0::float8)"""
+
+# The rows of an owner that are alive: those that the container's entries need for the merge, and of
+# the others the newest that the asker may see. When a user's rows are read in a guild, the live
+# row of the asked channel comes, too. An entry without a row yet may be of a thread whose parent
+# is known as private: those parents are told apart.
+READ = f"""
+WITH wanted AS MATERIALIZED (
+    SELECT channel_id, coalesce(persona_id, '') AS persona
+    FROM unnest(
+        string_to_array(%(channel_ids)s, ','), string_to_array(%(persona_ids)s, ',', '')
+    ) AS entry (channel_id, persona_id)
+),
+alive AS (
+    SELECT
+        m.*,
+        {_LIVE_AT} AS live_at,
+        (m.channel_id, coalesce(m.persona_id, '')) IN (SELECT * FROM wanted) AS is_wanted,
+        m.server_id IS NOT DISTINCT FROM %(server_id)s::text AS is_of_this_server
+    FROM short_term_memories AS m
+    WHERE m.scope = %(kind)s
+        AND m.owner_id = %(owner_id)s
+        AND m.live_hour >= date_trunc(
+            'hour', to_timestamp(%(oldest)s / 1000.0::float8) AT TIME ZONE 'UTC'
+        )
+),
+shown AS (
+    SELECT m.*, privacy.is_hidden
+    FROM alive AS m
+    CROSS JOIN LATERAL (
+        SELECT NOT (%(sees_private)s AND m.is_of_this_server) AND (
+            m.is_private
+            OR {_IS_PRIVATE_NOW.format(channel="m.channel_id")}
+            OR {_IS_PRIVATE_NOW.format(channel="m.parent_channel_id")}
+        ) AS is_hidden
+    ) AS privacy
+    WHERE m.is_wanted OR (
+        m.channel_id <> %(channel_id)s
+        AND (m.is_of_this_server OR %(everywhere)s)
+        AND (%(lineage_id)s::text IS NULL OR m.persona_lineage_id = %(lineage_id)s)
+        AND m.live_at > to_timestamp(
+            CASE WHEN m.summary IS NULL THEN %(alive_since)s ELSE %(summary_alive_since)s END
+            / 1000.0::float8
+        )
+        AND NOT privacy.is_hidden
+    )
+    ORDER BY m.is_wanted DESC, m.live_at DESC
+    LIMIT %(most)s
+)
+SELECT json_build_object(
+    'rows', (
+        SELECT coalesce(json_agg({_ROW.format(live_at="m.live_at", is_hidden="m.is_hidden")}), '[]')
+        FROM shown AS m
+    ),
+    'live', (
+        SELECT {_ROW.format(live_at=_LIVE_AT, is_hidden="false")}
+        FROM short_term_memories AS m
+        WHERE %(kind)s = 'user'
+            AND m.scope = 'server'
+            AND m.owner_id = %(server_id)s::text
+            AND m.channel_id = %(channel_id)s
+            AND m.persona_id IS NOT DISTINCT FROM %(persona_id)s::text
+    ),
+    'privateParents', ARRAY(
+        SELECT parent
+        FROM unnest(string_to_array(%(parent_ids)s, ',')) AS parent
+        WHERE {_IS_PRIVATE_NOW.format(channel="parent")}
+    ),
+    'tombstones', ({_TOMBSTONES})
+)::text
+"""
+
+# The rows of at most two scopes of one channel and persona: a user's, and the server's.
+READ_SCOPES = f"""
+SELECT coalesce(json_agg({_ROW.format(live_at=_LIVE_AT, is_hidden="false")}), '[]')::text
+FROM short_term_memories AS m
+WHERE (m.scope, m.owner_id) IN (('user', %(user_id)s), ('server', %(server_id)s::text))
+    AND m.channel_id = %(channel_id)s
+    AND m.persona_id IS NOT DISTINCT FROM %(persona_id)s::text
+"""
+
+# Every row of a user, however old, in the order of their keys, from behind a key.
+EXPORT = f"""
+SELECT json_build_object(
+    'rows', coalesce(
+        (
+            SELECT json_agg({_ROW.format(live_at="m.live_at", is_hidden="false")})
+            FROM (
+                SELECT m.*, {_LIVE_AT} AS live_at
+                FROM short_term_memories AS m
+                WHERE m.scope = 'user'
+                    AND m.owner_id = %(user_id)s
+                    AND (m.channel_id, coalesce(m.persona_id, ''))
+                        > (%(after_channel_id)s, %(after_persona_id)s)
+                ORDER BY m.channel_id, coalesce(m.persona_id, '')
+                LIMIT %(most)s
+            ) AS m
+        ),
+        '[]'
+    ),
+    'tombstones', ({_TOMBSTONES})
+)::text
+"""
+
+# The trigger deletes the rows and tells the number and the time (migration 0003).
+FORGET = """
+INSERT INTO tombstones (subject, subject_id, forgotten_at)
+VALUES (%(subject)s, %(subject_id)s, to_timestamp(%(now)s / 1000.0::float8))
+RETURNING json_build_object(
+    'number', number, 'subject', subject, 'subject_id', subject_id,
+    'forgotten_at', trunc(extract(epoch FROM forgotten_at) * 1000)::bigint
+)::text
+"""

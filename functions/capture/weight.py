@@ -1,0 +1,35 @@
+"""What memory is accounted with: the text itself, and what Python adds to it.
+
+`make bench` compares with real memory.
+"""
+
+from sys import getsizeof
+
+from capture.entry import Entry, Window
+from shortterm.notes import NOTHING, Notes
+
+# What an entry and a window weigh beside their text: the structs, their slots in the cache, its
+# order and its expiry heap, and in the indexes.
+ENTRY_BYTES = 480
+WINDOW_BYTES = 520
+# Notes and each of their categories, with their times.
+NOTES_BYTES = 160
+CATEGORY_BYTES = 120
+
+
+def entry_bytes(entry: Entry) -> int:
+    """Return what `entry` weighs without its window."""
+    scope, notes = entry.scope, entry.notes
+    text = 0 if notes is NOTHING else _notes_bytes(notes)
+    return ENTRY_BYTES + len(scope.owner_id) + len(scope.channel_id) + text
+
+
+def _notes_bytes(notes: Notes) -> int:
+    texts = sum(getsizeof(it.name) + getsizeof(it.text) for it in notes.categories)
+    return NOTES_BYTES + getsizeof(notes.summary) + CATEGORY_BYTES * len(notes.categories) + texts
+
+
+def window_bytes(window: Window) -> int:
+    """Return what `window` weighs, however many entries share it."""
+    names = getsizeof(window.server_name) + getsizeof(window.channel_name)
+    return WINDOW_BYTES + len(window.packed_lines) + names

@@ -1,0 +1,214 @@
+"""Attaching notes: container at once, rows through the queue, the newest telling stands."""
+
+import json
+
+import msgspec
+import pytest
+from faults import FakeQueue, FakeRows, unreachable
+from given import HOUR, NOW, SERVERS, USERS, Clock, memory, notes, row, said, window
+
+from capture.attach import attach
+from capture.outbox import Outbox
+from capture.refresh import decode
+from shortterm.scope import Scope
+from shortterm.wire import Mismatch
+from shortterm.work import NotesWork, ScopeWork
+from shortterm.work import decode as decode_work
+
+GUILD = [ScopeWork(USERS), ScopeWork(SERVERS, live=True)]
+
+
+class Bench:
+    def __init__(self, *rows):
+        self.clock = Clock()
+        self.memory = memory(self.clock)
+        self.queue = FakeQueue()
+        self.outbox = Outbox(self.queue, "https://queue", capacity=100)
+        self.rows = FakeRows(*rows)
+
+    def put(self, **fields):
+        place = {"userId": "u", "serverId": "s", "channelId": "c", "personaId": "7"}
+        refresh = decode(json.dumps(place | fields))
+        return attach(refresh, self.memory, self.rows, self.outbox, now=self.clock.now)
+
+    def notes(self, scope=SERVERS):
+        entry = self.memory.get(scope)
+        return entry and (entry.notes.summary, entry.notes.by_category)
+
+    @property
+    def work(self):
+        return [decode_work(body) for body in self.queue.bodies]
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+def test_in_a_guild_both_the_users_and_the_servers_entry_get_them(bench):
+    bench.put(summary="tides", categories={"mood": "calm"})
+    expected = ("tides", {"mood": "calm"})
+    assert (bench.notes(USERS), bench.notes(SERVERS)) == (expected, expected)
+
+
+@pytest.mark.parametrize("server", [None, "", "DM"])
+def test_in_a_direct_message_the_users_entry_gets_them(bench, server):
+    attached = bench.put(serverId=server, summary="tides")
+    assert [it.scope for it in attached.entries] == [USERS]
+
+
+def test_the_rows_get_them_through_the_queue(bench):
+    bench.put(summary="tides", categories={"mood": "calm"}, parentChannelId="p")
+    (work,) = bench.work
+    assert work == NotesWork(
+        version=1,
+        kind="notes",
+        captured_at=NOW,
+        scopes=tuple(GUILD),
+        notes=notes(NOW, "tides", mood="calm"),
+        server_id="s",
+        parent_channel_id="p",
+    )
+
+
+def test_lines_stay_as_they_are(bench):
+    bench.memory.remember("t1", GUILD, window("a"))
+    bench.put(summary="tides")
+    assert said(bench.memory.get(SERVERS).window) == ["a"]
+
+
+def test_the_newest_telling_stands_whatever_comes_first(bench):
+    bench.put(summary="new", occurredAt=NOW)
+    bench.put(summary="old", occurredAt=NOW - 1)
+    assert bench.notes()[0] == "new"
+
+
+def test_an_old_telling_does_not_undo_what_only_the_row_knows():
+    bench = Bench(row(SERVERS, told=notes(NOW, "new")))
+    bench.put(summary="old", occurredAt=NOW - 1)
+    assert bench.notes()[0] == "new"
+
+
+def test_a_telling_from_the_future_counts_as_now(bench):
+    assert bench.put(summary="tides", occurredAt=NOW + HOUR).told_at == NOW
+
+
+def test_categories_are_merged_key_by_key(bench):
+    bench.put(categories={"mood": "calm", "topic": "tides"}, occurredAt=NOW - 2)
+    bench.put(categories={"mood": "rough"}, occurredAt=NOW - 1)
+    bench.put(categories={"topic": None})
+    assert bench.notes() == (None, {"mood": "rough"})
+
+
+def test_an_empty_summary_clears_it(bench):
+    bench.put(summary="tides", occurredAt=NOW - 1)
+    bench.put(summary=" ")
+    assert bench.notes() == (None, {})
+
+
+def test_a_long_summary_is_cut_and_said_to_be(bench):
+    assert bench.put(summary="x" * 1_500).is_cut is False
+    assert bench.put(summary="y" * 1_501).is_cut is True
+    assert len(bench.notes()[0]) == 1_500
+
+
+FIVE = {f"c{number}": "text" for number in range(5)}
+
+
+def test_more_categories_than_a_scope_keeps_are_refused_and_nothing_is_attached(bench):
+    bench.put(categories=FIVE)
+    with pytest.raises(Mismatch) as caught:
+        bench.put(summary="tides", categories={"c6": "text"})
+    assert caught.value.field == "categories"
+    assert bench.notes() == (None, FIVE)
+    assert len(bench.work) == 1
+
+
+def test_categories_that_only_the_row_knows_count_too():
+    bench = Bench(row(SERVERS, told=notes(NOW - 1, **FIVE)))
+    with pytest.raises(Mismatch):
+        bench.put(categories={"c6": "text"})
+    assert bench.work == []
+
+
+def test_one_may_be_exchanged_for_another(bench):
+    bench.put(categories=FIVE, occurredAt=NOW - 1)
+    bench.put(categories={"c0": None, "c6": "text"})
+    assert list(bench.notes()[1]) == ["c1", "c2", "c3", "c4", "c6"]
+
+
+def turns(bench, count):
+    for number in range(count):
+        bench.memory.remember(f"t{number}", GUILD, window("a"))
+
+
+def cadence(bench):
+    entry = bench.memory.get(SERVERS)
+    return entry.turns_since_refresh, entry.last_refreshed_turn
+
+
+def test_the_cadence_starts_anew(bench):
+    turns(bench, 3)
+    bench.put(summary="tides")
+    assert cadence(bench) == (0, 3)
+
+
+def test_it_starts_anew_once_however_often_the_same_request_comes(bench):
+    turns(bench, 3)
+    bench.put(summary="tides", occurredAt=NOW - 1)
+    bench.memory.remember("later", GUILD, window("b"))
+    for _ in range(3):
+        bench.put(summary="tides", occurredAt=NOW - 1)
+    assert cadence(bench) == (1, 3)
+
+
+def test_it_counts_on_from_what_the_row_knows():
+    bench = Bench(row(SERVERS, turns_since_refresh=4, last_refreshed_turn=5))
+    attached = bench.put(summary="tides")
+    assert attached.entries[1].last_refreshed_turn == 9
+    assert cadence(bench) == (0, 9)
+
+
+def test_without_the_database_they_are_attached_all_the_same(bench):
+    bench.rows.away = True
+    assert bench.put(summary="tides").queued
+    assert bench.notes()[0] == "tides"
+
+
+def test_without_the_queue_they_wait_in_the_outbox(bench):
+    bench.queue.then(unreachable)
+    assert not bench.put(summary="tides").queued
+    assert len(bench.outbox) == 1
+
+
+def test_an_entry_that_began_with_notes_is_replaced_by_any_turn(bench):
+    bench.put(summary="tides")
+    bench.memory.remember("t1", GUILD, window("a", occurred_at=NOW - HOUR))
+    assert said(bench.memory.get(SERVERS).window) == ["a"]
+    assert bench.notes()[0] == "tides"
+
+
+def test_notes_of_a_private_channel_are_private(bench):
+    bench.put(summary="tides", isPrivateChannel=True)
+    assert bench.memory.get(SERVERS).window.is_private
+    assert bench.work[0].is_private
+
+
+@pytest.mark.parametrize("place", [{"channelId": "p"}, {"parentChannelId": "p"}])
+def test_notes_of_a_channel_that_is_known_as_private_are_private(bench, place):
+    of_parent = [ScopeWork(Scope("server", "s", "p"), live=True)]
+    bench.memory.remember("t1", of_parent, window("a", is_private=True))
+    assert bench.put(summary="tides", **place).entries[0].window.is_private
+
+
+def test_a_message_with_notes_is_ascii_whatever_they_say(bench):
+    bench.put(summary="Ebbe und Flut 🌊 \ufffe", categories={"Laune": "größer"})
+    assert bench.queue.bodies[0].isascii()
+    assert bench.work[0].notes.summary == "Ebbe und Flut 🌊 \ufffe"
+
+
+def test_no_type_that_holds_notes_prints_them(bench):
+    attached = bench.put(summary="CANARY", categories={"CANARY": "CANARY"})
+    held = [attached, attached.entries[0], bench.work[0], bench.work[0].notes]
+    assert "CANARY" not in repr(held)
+    assert "CANARY" in msgspec.json.encode(bench.work[0]).decode()

@@ -1,0 +1,288 @@
+"""Reading back what is durable: rows merged with memory, what is stale, and without a database."""
+
+import msgspec
+import pytest
+from faults import FakeRows
+from given import HOUR, NOW, notes, row, summarize, window
+
+from capture import query as wire
+from capture.answer import memories
+from capture.query import MemoriesQuery
+from capture.recall import Container, recall
+from shortterm.scope import Scope
+from shortterm.tombstone import Tombstone
+from shortterm.work import ScopeWork
+
+ASKED = Scope("server", "s", "c", "7")
+OTHER = Scope("server", "s", "a", "7")
+
+
+def keep(held, channel="c", *, author=None, persona="7", captured_at=None, **place):
+    scopes = [
+        ScopeWork(Scope("user", "u", channel, persona)),
+        ScopeWork(Scope("server", "s", channel, persona), live=True),
+    ]
+    now = held._clock()
+    place = {"server_id": "s"} | place
+    kept = window("words", author=author, occurred_at=now, captured_at=captured_at, **place)
+    held.remember(f"{channel}-{persona}-{now}", scopes, kept)
+
+
+def recalled(held, rows, without_database="serve", **parameters):
+    asked = {"userId": "u", "channelId": "c", "serverId": "s", "personaId": "7"} | parameters
+    query = wire.decode({name: [value] for name, value in asked.items()}, MemoriesQuery)
+    return recall(
+        query,
+        held,
+        rows,
+        Container("box", since=1),
+        limit=query.limit,
+        now=held._clock(),
+        without_database=without_database,
+    )
+
+
+def ask(held, *rows, **parameters):
+    found = rows[0] if rows and isinstance(rows[0], FakeRows) else FakeRows(*rows)
+    return msgspec.json.decode(msgspec.json.encode(memories(recalled(held, found, **parameters))))
+
+
+def channels(found):
+    return [it["channelId"] for it in found["others"]]
+
+
+def state(found):
+    return found["memory"]["state"], found["durable"]
+
+
+def test_a_scope_that_this_container_never_saw_comes_with_summary_categories_and_cadence(held):
+    known = row(
+        OTHER,
+        told=notes(NOW, "tides", mood="calm"),
+        turns_since_refresh=2,
+        last_refreshed_turn=5,
+        persona_lineage_id="3",
+        parent_channel_id="p",
+    )
+    (entry,) = ask(held, known)["others"]
+    assert entry == {
+        "key": "shortterm:server:s:a:7",
+        "scope": "server",
+        "ownerId": "s",
+        "serverId": "s",
+        "serverName": None,
+        "channelId": "a",
+        "channelName": None,
+        "parentChannelId": "p",
+        "isPrivateChannel": False,
+        "personaId": "7",
+        "personaLineageId": "3",
+        "lines": [],
+        "summary": "tides",
+        "categories": {"mood": "calm"},
+        "turnsSinceRefresh": 2,
+        "lastRefreshedTurn": 5,
+        "updatedAt": NOW,
+    }
+
+
+def test_the_asked_scope_comes_from_its_row_when_memory_has_nothing(held):
+    found = ask(held, row(ASKED, told=notes(NOW, "tides")))
+    assert found["current"]["summary"] == "tides"
+    assert state(found) == ("cold", "fresh")
+
+
+def test_lines_of_memory_are_joined_with_the_summary_of_the_row(held):
+    keep(held)
+    current = ask(held, row(ASKED, told=notes(NOW, "tides")))["current"]
+    assert [it["content"] for it in current["lines"]] == ["words"]
+    assert current["summary"] == "tides"
+
+
+@pytest.mark.parametrize(("age", "stands"), [(-1, "memory"), (1_000, "row")])
+def test_the_newest_summary_stands(held, age, stands):
+    keep(held)
+    summarize(held, ASKED, "memory")
+    told = held.get(ASKED).notes.told_at
+    assert ask(held, row(ASKED, told=notes(told + age, "row")))["current"]["summary"] == stands
+
+
+def test_a_summary_that_was_taken_away_elsewhere_is_gone(held):
+    keep(held)
+    summarize(held, ASKED, "memory")
+    later = held.get(ASKED).notes.told_at + 1
+    assert ask(held, row(ASKED, told=notes(later, "")))["current"]["summary"] is None
+
+
+def test_the_cadence_is_that_which_counted_more(held):
+    keep(held)
+    more = row(ASKED, turns_since_refresh=3)
+    assert ask(held, more)["current"]["turnsSinceRefresh"] == 3
+    assert ask(held, row(ASKED))["current"]["turnsSinceRefresh"] == 1
+
+
+def test_a_refresh_that_has_not_reached_the_row_yet_still_starts_the_cadence_anew(held):
+    keep(held)
+    summarize(held, ASKED, "tides")
+    late = row(ASKED, turns_since_refresh=9)
+    assert ask(held, late)["current"]["turnsSinceRefresh"] == 0
+
+
+def test_a_refresh_that_came_to_another_container_starts_it_anew_here(held):
+    for _ in range(3):
+        keep(held)
+        held._clock.now += 1
+    elsewhere = row(ASKED, told=notes(held._clock(), "tides"), last_refreshed_turn=4)
+    current = ask(held, elsewhere)["current"]
+    assert (current["turnsSinceRefresh"], current["lastRefreshedTurn"]) == (0, 4)
+
+
+def test_others_come_newest_first_whether_from_memory_or_row(held, clock):
+    keep(held, "a")
+    clock.now += 10
+    keep(held, "b")
+    between = row(Scope("server", "s", "r", "7"), at=NOW + 5)
+    newest = row(Scope("server", "s", "n", "7"), at=NOW + 20)
+    assert channels(ask(held, between, newest)) == ["n", "b", "r", "a"]
+    assert channels(ask(held, between, newest, limit="2")) == ["n", "b"]
+
+
+@pytest.mark.parametrize(
+    ("summary", "hours", "lives"),
+    [(None, 12, False), (None, 11, True), ("tides", 23, True), ("tides", 24, False)],
+)
+def test_a_row_lives_as_long_as_an_entry(held, clock, summary, hours, lives):
+    known = row(ASKED, told=notes(NOW, summary))
+    clock.now += hours * HOUR
+    assert (ask(held, known)["current"] is not None) is lives
+
+
+def test_lines_that_only_a_summary_kept_alive_go_with_it(held, clock):
+    keep(held)
+    summarize(held, ASKED, "tides")
+    clock.now += 13 * HOUR
+    assert ask(held)["current"] is not None
+    cleared = row(ASKED, told=notes(clock.now, ""))
+    assert ask(held, cleared)["current"] is None
+
+
+def test_memory_that_saw_the_last_turn_is_warm(held):
+    keep(held)
+    assert state(ask(held, row(ASKED, at=NOW))) == ("warm", "fresh")
+
+
+def test_memory_is_stale_when_the_row_saw_a_later_turn(held):
+    keep(held)
+    assert state(ask(held, row(ASKED, at=NOW + 1))) == ("stale", "fresh")
+
+
+def test_memory_is_stale_when_another_channel_spoke_elsewhere(held):
+    keep(held)
+    assert state(ask(held, row(OTHER, at=NOW - 1))) == ("stale", "fresh")
+
+
+def test_notes_alone_do_not_hide_that_turns_were_missed(held):
+    summarize(held, ASKED, "tides")
+    at = row(ASKED, at=NOW - 1)
+    held.note(at.entry, lambda entry: entry.joined(at.entry))
+    assert state(ask(held, at)) == ("stale", "fresh")
+
+
+def test_without_the_database_memory_answers_and_says_so(held):
+    keep(held)
+    rows = FakeRows()
+    rows.away = True
+    found = ask(held, rows)
+    assert found["current"]["lines"]
+    assert state(found) == ("warm", "unavailable")
+
+
+def test_without_the_database_memory_may_be_withheld(held):
+    keep(held)
+    keep(held, "a")
+    rows = FakeRows()
+    rows.away = True
+    found = ask(held, rows, without_database="withhold")
+    assert (found["current"], found["others"]) == (None, [])
+    assert state(found) == ("warm", "unavailable")
+
+
+def test_what_the_rows_know_as_private_is_hidden_even_if_memory_took_it_for_public(held):
+    keep(held)
+    keep(held, "a")
+    hidden = [row(it, is_hidden=True) for it in (ASKED, OTHER)]
+    found = ask(held, *hidden)
+    assert (found["current"], found["others"]) == (None, [])
+
+
+def test_a_thread_without_a_row_is_hidden_when_its_parent_is_known_as_private(held):
+    keep(held, "thread", parent_channel_id="p")
+    rows = FakeRows(private_parents=frozenset("p"))
+    assert channels(ask(held, rows)) == []
+    assert rows.wanted[0].parent_ids == ("p",)
+    assert channels(ask(held, rows, isPrivateChannel="true")) == ["thread"]
+
+
+def test_a_row_of_another_server_is_shown_only_when_asked_for(held):
+    abroad = row(Scope("user", "u", "a", "7"), server_id="s2")
+    assert channels(ask(held, abroad, scope="user")) == []
+    everywhere = {"scope": "user", "includeOtherServers": "true"}
+    assert channels(ask(held, abroad, **everywhere)) == ["a"]
+
+
+def test_what_was_private_on_another_server_is_never_shown(held):
+    abroad = row(Scope("user", "u", "a", "7"), server_id="s2", is_private=True)
+    everywhere = {"scope": "user", "includeOtherServers": "true", "isPrivateChannel": "true"}
+    assert channels(ask(held, abroad, **everywhere)) == []
+
+
+def forgotten(subject="user", subject_id="u", at=NOW):
+    rows = FakeRows()
+    rows.tombstones = (Tombstone(1, subject, subject_id, at),)
+    return rows
+
+
+def test_a_user_who_was_forgotten_elsewhere_is_not_shown(held):
+    keep(held)
+    assert ask(held, forgotten(), scope="user")["current"] is None
+    assert held.get(Scope("user", "u", "c", "7")) is None
+
+
+def test_the_lines_of_a_user_who_was_forgotten_elsewhere_are_not_shown(held):
+    keep(held, author="u")
+    found = ask(held, forgotten())
+    assert found["current"]["lines"] == []
+
+
+def test_a_channel_that_was_forgotten_elsewhere_is_not_shown(held):
+    keep(held)
+    keep(held, "a")
+    found = ask(held, forgotten("channel", "a"))
+    assert found["current"] is not None
+    assert channels(found) == []
+
+
+def test_a_turn_captured_after_the_forgetting_is_shown(held, clock):
+    keep(held, author="u")
+    clock.now += 1
+    keep(held, author="u")
+    assert ask(held, forgotten(), scope="user")["current"]["lines"]
+
+
+def test_tombstones_that_were_obeyed_are_not_asked_for_again(held):
+    keep(held)
+    ask(held, forgotten())
+    assert held.obeyed == 1
+
+
+def test_the_nudge_in_a_guild_goes_by_the_servers_row_whichever_scope_is_read(held):
+    rows = FakeRows(live=row(ASKED, turns_since_refresh=6))
+    assert recalled(held, rows, scope="user").turns_since_refresh == 6
+    keep(held)
+    assert recalled(held, FakeRows(), scope="user").turns_since_refresh == 1
+
+
+def test_a_private_channel_gives_no_nudge_to_those_who_may_not_see_it(held):
+    keep(held, is_private=True)
+    assert recalled(held, FakeRows(), scope="user").turns_since_refresh == 0
+    assert recalled(held, FakeRows()).turns_since_refresh == 0
