@@ -1,4 +1,4 @@
-"""The gateway's model of a turn: refuses the wrong shape, and never what the code accepts."""
+"""The gateway's models of bodies: refuse the wrong shape, and never what the code accepts."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,13 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
-from capture import turn
+from capture import refresh, turn
 from shortterm.wire import Mismatch
 from tests.infra import stack
 
 PARTS = stack.stack()["Resources"]["Api"]["Properties"]["Body"]
 MODEL = Draft4Validator(PARTS["components"]["schemas"]["Turn"])
+SUMMARY = Draft4Validator(PARTS["components"]["schemas"]["Summary"])
 
 SAMPLES = [
     stack.ROOT / "events" / f"{name}.json"
@@ -60,6 +61,20 @@ TURNS = st.fixed_dictionaries(
     optional=OPTIONAL,
 )
 
+SUMMARIES = st.fixed_dictionaries(
+    {"userId": IDS, "channelId": st.just("c")},
+    optional={
+        "serverId": IDS | st.sampled_from(["", "DM"]),
+        "personaId": IDS | NUMBERS,
+        "isPrivateChannel": st.none() | st.booleans(),
+        "occurredAt": NUMBERS,
+        "summary": st.none() | st.text(max_size=9),
+        "categories": st.none()
+        | st.dictionaries(st.text("ab", min_size=1), st.none() | st.text(max_size=3), max_size=6),
+        "unknown": ANYTHING,
+    },
+)
+
 
 def _accepted_by_the_code(body: str) -> bool:
     try:
@@ -80,6 +95,27 @@ def test_what_the_code_accepts_passes_the_gateway(fields: dict[str, Any]):
     accepted = _accepted_by_the_code(body)
     event(f"accepted: {accepted}")
     assert _accepted_by_the_model(body) or not accepted
+
+
+@given(SUMMARIES)
+def test_what_the_code_accepts_of_summaries_passes_the_gateway(fields: dict[str, Any]):
+    try:
+        refresh.decode(json.dumps(fields))
+    except Mismatch:
+        event("refused by the code")
+    else:
+        assert SUMMARY.is_valid(fields)
+
+
+@pytest.mark.parametrize("name", SUMMARY.schema["required"])
+def test_what_the_gateway_requires_of_summaries_the_code_requires(name: str):
+    fields = {"userId": "u", "channelId": "c", "summary": "They wait for the tide."}
+    refresh.decode(json.dumps(fields))
+    assert SUMMARY.is_valid(fields)
+    del fields[name]
+    assert not SUMMARY.is_valid(fields)
+    with pytest.raises(Mismatch):
+        refresh.decode(json.dumps(fields))
 
 
 @pytest.mark.parametrize(
@@ -130,8 +166,9 @@ def test_what_the_gateway_requires_the_code_requires(name: str):
     assert (_accepted_by_the_code(body), _accepted_by_the_model(body)) == (False, False)
 
 
-def test_the_parameters_that_the_gateway_requires_are_the_required_ones_of_the_code():
-    parameters = PARTS["paths"]["/v1/memories"]["get"]["parameters"]
+@pytest.mark.parametrize("path", ["/v1/memories", "/v1/context"])
+def test_the_parameters_that_the_gateway_requires_are_the_required_ones_of_the_code(path: str):
+    parameters = PARTS["paths"][path]["get"]["parameters"]
     assert [(it["name"], it["in"], it["required"]) for it in parameters] == [
         ("userId", "query", True),
         ("channelId", "query", True),

@@ -12,6 +12,7 @@ from tests.infra.assertions import (  # noqa: F401
     network,
     permissions,
     queue,
+    retention,
     watching,
 )
 

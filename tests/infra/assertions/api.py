@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Any
 
 from tests.infra.assertion import about_the_stack, about_the_template, of_type, properties
@@ -23,6 +24,8 @@ LOGGED = {
 ANSWERED = {"error.responseType", "requestId"}
 # Of these a validator says what was expected; of enum, pattern and the like it says what was sent.
 KEYWORDS = {"type", "required", "properties", "items", "maxItems"}
+# What has a body, and its model.
+MODELS = {("post", "/v1/turns"): "Turn", ("put", "/v1/summaries"): "Summary"}
 
 
 def _body(stack: Template) -> dict[str, Any]:
@@ -43,11 +46,15 @@ def _operations(stack: Template) -> dict[tuple[str, str], dict[str, Any]]:
     }
 
 
+def _camel(name: str) -> str:
+    return re.sub(r"_(\w)", lambda letter: letter[1].upper(), name)
+
+
 @about_the_stack
 def its_routes_are_those_of_the_code(stack: Template) -> Iterator[str]:
     code = (ROOT / "functions/capture/app.py").read_text("utf-8")
     routes = {
-        (method, re.sub(r"<(\w+)>", r"{\1}", path))
+        (method, re.sub(r"<(\w+)>", lambda name: f"{{{_camel(name[1])}}}", path))
         for method, path in re.findall(r'^@api\.(\w+)\("([^"]+)"', code, re.MULTILINE)
     }
     given = set(_operations(stack))
@@ -64,6 +71,47 @@ def a_route_forgotten(stack: Template) -> None:
 def another_method(stack: Template) -> None:
     item = _body(stack)["paths"]["/v1/turns"]
     item["put"] = item.pop("post")
+
+
+@about_the_stack
+def what_a_path_holds_is_declared(stack: Template) -> Iterator[str]:
+    for (method, path), operation in _operations(stack).items():
+        declared = {
+            it["name"] for it in operation["parameters"] if it["in"] == "path" and it["required"]
+        }
+        if declared != set(re.findall(r"{(\w+)}", path)):
+            yield f"{method} {path} declares {declared}: API Gateway refuses the import"
+
+
+@what_a_path_holds_is_declared.broken
+def a_path_parameter_forgotten(stack: Template) -> None:
+    _body(stack)["paths"]["/v1/users/{userId}/export"]["get"]["parameters"].clear()
+
+
+@about_the_stack
+def every_route_may_be_called_by_bots_and_call_capture(stack: Template) -> Iterator[str]:
+    allowed = {"ApiMayInvokeCapture": properties(stack, "ApiMayInvokeCapture")["SourceArn"]}
+    if "BotPolicy" in stack["Resources"]:
+        [statement] = properties(stack, "BotPolicy")["PolicyDocument"]["Statement"]
+        allowed["BotPolicy"] = statement["Resource"]
+    for method, path in _operations(stack):
+        # What a parameter holds is a star to the service, and an id to IAM.
+        called = re.sub(r"{\w+}", "*", f"{method.upper()}{path}")
+        for name, pattern in allowed.items():
+            if not fnmatchcase(called, pattern.partition(":Api/live/")[2]):
+                yield f"{name} does not allow {method} {path}"
+
+
+@every_route_may_be_called_by_bots_and_call_capture.broken
+def bots_that_only_post(stack: Template) -> None:
+    [statement] = properties(stack, "BotPolicy")["PolicyDocument"]["Statement"]
+    statement["Resource"] = statement["Resource"].replace("/*/v1/*", "/POST/v1/*")
+
+
+@every_route_may_be_called_by_bots_and_call_capture.broken
+def capture_for_turns_only(stack: Template) -> None:
+    permission = properties(stack, "ApiMayInvokeCapture")
+    permission["SourceArn"] = permission["SourceArn"].replace("/v1/*", "/v1/turns")
 
 
 @about_the_stack
@@ -166,10 +214,17 @@ def requests_are_validated_without_quoting_them(stack: Template) -> Iterator[str
     )
     if validator != {"validateRequestBody": True, "validateRequestParameters": True}:
         yield "neither bodies nor parameters are validated"
-    content = _operations(stack)["post", "/v1/turns"]["requestBody"]["content"]
-    if content != {"application/json": {"schema": {"$ref": "#/components/schemas/Turn"}}}:
-        yield "a turn has no model"
-    schemas = [body["components"]["schemas"]["Turn"]]
+    modelled = {
+        route: operation["requestBody"]["content"]
+        for route, operation in _operations(stack).items()
+        if "requestBody" in operation
+    }
+    if modelled != {
+        route: {"application/json": {"schema": {"$ref": f"#/components/schemas/{model}"}}}
+        for route, model in MODELS.items()
+    }:
+        yield f"the models are {modelled}"
+    schemas = [body["components"]["schemas"][model] for model in MODELS.values()]
     while schemas:
         schema = schemas.pop()
         yield from (f"the model's {it} may quote what was sent" for it in schema.keys() - KEYWORDS)
@@ -185,6 +240,44 @@ def bodies_not_validated(stack: Template) -> None:
 def a_level_by_enumeration(stack: Template) -> None:
     schema = _body(stack)["components"]["schemas"]["Turn"]
     schema["properties"]["privacyLevel"] = {"enum": ["MINIMAL", "PARTIAL", "FULL"]}
+
+
+@requests_are_validated_without_quoting_them.broken
+def a_summary_without_a_model(stack: Template) -> None:
+    del _body(stack)["paths"]["/v1/summaries"]["put"]["requestBody"]
+
+
+@requests_are_validated_without_quoting_them.broken
+def a_pattern_for_ids(stack: Template) -> None:
+    schema = _body(stack)["components"]["schemas"]["Summary"]
+    schema["properties"] = {"userId": {"pattern": "[A-Za-z0-9_.-]{1,64}"}}
+
+
+@about_the_stack
+def a_refused_body_is_told_what_every_model_requires(stack: Template) -> Iterator[str]:
+    # One answer for all of them: the gateway does not say which it was.
+    response = _body(stack)["x-amazon-apigateway-gateway-responses"]["BAD_REQUEST_BODY"]
+    expected = json.loads(response["responseTemplates"]["application/json"])["expected"]
+    _, turn, summary = re.split(r"a (?=turn|summary)", expected)
+    for text, model in ((turn, "Turn"), (summary, "Summary")):
+        schema = _body(stack)["components"]["schemas"][model]
+        for name in schema["required"]:
+            if name not in text:
+                yield f"{model} requires {name}, of which the answer says nothing"
+        for name, it in schema.get("properties", {}).items():
+            if "maxItems" in it and f"{name} (at most {it['maxItems']})" not in text:
+                yield f"{model} limits {name}, of which the answer says nothing"
+
+
+@a_refused_body_is_told_what_every_model_requires.broken
+def a_field_more(stack: Template) -> None:
+    _body(stack)["components"]["schemas"]["Summary"]["required"].append("occurredAt")
+
+
+@a_refused_body_is_told_what_every_model_requires.broken
+def another_limit(stack: Template) -> None:
+    schema = _body(stack)["components"]["schemas"]["Turn"]
+    schema["properties"]["personaResponses"]["maxItems"] = 20
 
 
 @about_the_stack

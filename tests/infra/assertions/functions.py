@@ -12,6 +12,7 @@ from local.functions import FUNCTIONS as LOCAL
 from schema.settings import Settings as SchemaSettings
 from shortterm import settings
 from tests.infra.assertion import about_the_stack, functions, of_type, properties
+from tests.infra.assertions.permissions import DATABASE_USERS
 from tests.infra.stack import ROOT, Template
 from writer.settings import Settings as WriterSettings
 
@@ -22,7 +23,6 @@ SETTINGS = {
 }
 # What Powertools reads by itself.
 READ_BY_POWERTOOLS = {"POWERTOOLS_SERVICE_NAME", "LOG_LEVEL"}
-DATABASE_USERS = {"WriterFunction": "stm_writer", "SchemaFunction": "postgres"}
 BUNDLE = "/opt/certificates/rds-ca-bundle.pem"
 
 
@@ -104,6 +104,12 @@ def writer_as_master(stack: Template) -> None:
 
 
 @the_database_is_reached_by_iam_and_verified_tls.broken
+def capture_as_the_writer(stack: Template) -> None:
+    environment = _environment(stack, "CaptureFunction")
+    environment["DATABASE_URL"] = environment["DATABASE_URL"].replace("stm_capture", "stm_writer")
+
+
+@the_database_is_reached_by_iam_and_verified_tls.broken
 def a_password_in_the_address(stack: Template) -> None:
     environment = _environment(stack, "SchemaFunction")
     environment["DATABASE_URL"] = environment["DATABASE_URL"].replace("@", ":hunter2@")
@@ -118,7 +124,8 @@ def iam_authentication_off(stack: Template) -> None:
 def what_memory_may_hold_fits_into_the_container(stack: Template) -> Iterator[str]:
     capture = properties(stack, "CaptureFunction")
     held = int(_environment(stack, "CaptureFunction")["MEMORY_MAX_BYTES"])
-    # Python, boto3 and Powertools take about 100 MB; a turn of 6 MB is decoded and copied.
+    # Python, botocore, psycopg and Powertools take about 100 MB; a turn of 6 MB is decoded and
+    # copied.
     room = (capture["MemorySize"] - 160) * 2**20
     if held > room * 0.6:
         yield f"{held} bytes of memory leave too little of {capture['MemorySize']} MB"
@@ -137,16 +144,17 @@ def memory_of_the_next_size(stack: Template) -> None:
 def _constant(path: str, name: str) -> float:
     """Seconds that a module waits, which may not be importable without its environment."""
     code = (ROOT / path).read_text("utf-8")
-    [(unit, value)] = re.findall(rf"^{name}_(S|MS) = ([\d_]+)$", code, re.MULTILINE)
-    return int(value) / (1 if unit == "S" else 1000)
+    [(unit, value)] = re.findall(rf"^{name}_(S|MS) = ([\d_.]+)$", code, re.MULTILINE)
+    return float(value) / (1 if unit == "S" else 1000)
 
 
 @about_the_stack
 def what_a_function_waits_for_ends_before_its_time_out(stack: Template) -> Iterator[str]:
     database, outbox = "layers/shortterm/shortterm/database.py", "functions/capture/outbox.py"
     connect = _constant(database, "CONNECT_TIMEOUT")
+    queue = _constant(outbox, "CONNECT_TIMEOUT") + _constant(outbox, "READ_TIMEOUT")
     waits = {
-        "CaptureFunction": _constant(outbox, "CONNECT_TIMEOUT") + _constant(outbox, "READ_TIMEOUT"),
+        "CaptureFunction": queue + _constant("functions/capture/durable.py", "FORGET"),
         "WriterFunction": connect + _constant(database, "STATEMENT_TIMEOUT"),
         "SchemaFunction": connect + _constant("functions/schema/app.py", "STATEMENT_TIMEOUT"),
     }
@@ -158,6 +166,11 @@ def what_a_function_waits_for_ends_before_its_time_out(stack: Template) -> Itera
 @what_a_function_waits_for_ends_before_its_time_out.broken
 def capture_less_patient_than_its_client(stack: Template) -> None:
     properties(stack, "CaptureFunction")["Timeout"] = 3
+
+
+@what_a_function_waits_for_ends_before_its_time_out.broken
+def capture_less_patient_than_forgetting(stack: Template) -> None:
+    properties(stack, "CaptureFunction")["Timeout"] = 12
 
 
 @what_a_function_waits_for_ends_before_its_time_out.broken
@@ -173,6 +186,9 @@ def the_local_stack_runs_them_as_deployed(stack: Template) -> Iterator[str]:
             yield f"{name} has another time-out here than on this machine"
         if deployed["Handler"] != LOCAL[name].handler:
             yield f"{name} has another handler here than on this machine"
+        target = conninfo_to_dict(_environment(stack, f"{name.title()}Function")["DATABASE_URL"])
+        if target["user"] != LOCAL[name].database_role:
+            yield f"{name} has another role here than on this machine"
 
 
 @the_local_stack_runs_them_as_deployed.broken

@@ -102,7 +102,7 @@ def the_writer_logs_in_to_any_database(stack: Template) -> None:
 
 
 @about_the_stack
-def capture_cannot_write_the_database(stack: Template) -> Iterator[str]:
+def each_logs_in_as_its_own_role(stack: Template) -> Iterator[str]:
     roles = [_role(stack, function) for function in functions(stack)]
     if len(roles) != len(set(roles)):
         yield "functions share a role"
@@ -113,12 +113,12 @@ def capture_cannot_write_the_database(stack: Template) -> Iterator[str]:
                 yield f"{function} may log in as {user}"
 
 
-@capture_cannot_write_the_database.broken
+@each_logs_in_as_its_own_role.broken
 def capture_logs_in_as_the_writer(stack: Template) -> None:
-    _statement(stack, "CaptureRole", "ReadTheDatabase")["Resource"] = _login(stack, "stm_writer")
+    _statement(stack, "CaptureRole", "ReadAndForget")["Resource"] = _login(stack, "stm_writer")
 
 
-@capture_cannot_write_the_database.broken
+@each_logs_in_as_its_own_role.broken
 def capture_has_the_role_of_the_writer(stack: Template) -> None:
     properties(stack, "CaptureFunction")["Role"] = "WriterRole.Arn"
 
@@ -169,19 +169,34 @@ def one_action_not_denied(stack: Template) -> None:
 
 
 @about_the_stack
-def only_this_api_invokes_capture(stack: Template) -> Iterator[str]:
+def only_this_api_invokes_capture_and_only_a_schedule_the_writer(stack: Template) -> Iterator[str]:
+    rules = {f"{rule}.Arn" for rule in of_type(stack, "AWS::Events::Rule")}
     for name, permission in of_type(stack, "AWS::Lambda::Permission").items():
-        if permission["FunctionName"] != "CaptureFunction":
-            yield f"{name} lets somebody invoke {permission['FunctionName']}"
-        if permission["Principal"] != "apigateway.amazonaws.com" or ":Api/live/" not in (
-            permission.get("SourceArn", "")
-        ):
-            yield f"{name} lets others than this API invoke"
+        function, principal = permission["FunctionName"], permission["Principal"]
+        source = permission.get("SourceArn", "")
+        if (function, principal) == ("CaptureFunction", "apigateway.amazonaws.com"):
+            if ":Api/live/" not in source:
+                yield f"{name} lets other APIs invoke"
+        elif (function, principal) == ("WriterFunction", "events.amazonaws.com"):
+            if source not in rules:
+                yield f"{name} lets other rules invoke"
+        else:
+            yield f"{name} lets {principal} invoke {function}"
 
 
-@only_this_api_invokes_capture.broken
+@only_this_api_invokes_capture_and_only_a_schedule_the_writer.broken
 def any_api_of_anybody(stack: Template) -> None:
     del properties(stack, "ApiMayInvokeCapture")["SourceArn"]
+
+
+@only_this_api_invokes_capture_and_only_a_schedule_the_writer.broken
+def any_rule_of_anybody(stack: Template) -> None:
+    del properties(stack, "WriterFunctionTidyPermission")["SourceArn"]
+
+
+@only_this_api_invokes_capture_and_only_a_schedule_the_writer.broken
+def a_schedule_for_capture(stack: Template) -> None:
+    properties(stack, "WriterFunctionTidyPermission")["FunctionName"] = "CaptureFunction"
 
 
 @about_the_stack

@@ -40,6 +40,7 @@ WATCHED = {
     ("5XXError", "shortterm"),
     ("CaptureFailures", "shortterm-capture"),
     ("WorkDropped", "shortterm-capture"),
+    ("RowsUnavailable", "shortterm-capture"),
     ("WorkRefused", "shortterm-writer"),
 }
 WATCHED_OF_A_NEW_DATABASE = {
@@ -178,6 +179,34 @@ def no_alarm_for_dead_letters(stack: Template) -> None:
 @nothing_that_matters_happens_unseen.broken
 def dead_letters_counted_as_sent(stack: Template) -> None:
     properties(stack, "DeadLettersAlarm")["MetricName"] = "NumberOfMessagesSent"
+
+
+@nothing_that_matters_happens_unseen.broken
+def no_alarm_for_reads_without_rows(stack: Template) -> None:
+    del stack["Resources"]["RowsAreUnavailableAlarm"]
+
+
+@about_the_stack
+def the_connections_that_functions_hold_are_no_alarm(stack: Template) -> Iterator[str]:
+    if "DatabaseConnectionsAreManyAlarm" not in stack["Resources"]:
+        return
+    capture, writer = (properties(stack, name) for name in ("CaptureFunction", "WriterFunction"))
+    # One for each container; with tenants, AWS keeps more of them than it runs at a time.
+    kept = 2.5 if "TenancyConfig" in capture else 1
+    writers = writer["ReservedConcurrentExecutions"]
+    held = kept * capture["ReservedConcurrentExecutions"] + writers + 1
+    if held > properties(stack, "DatabaseConnectionsAreManyAlarm")["Threshold"]:
+        yield f"functions that are all at work hold {held:g} connections, which is an alarm"
+
+
+@the_connections_that_functions_hold_are_no_alarm.broken
+def a_threshold_for_writers_only(stack: Template) -> None:
+    properties(stack, "DatabaseConnectionsAreManyAlarm")["Threshold"] = 10
+
+
+@the_connections_that_functions_hold_are_no_alarm.broken_in("per-tenant")
+def as_many_containers_as_fit_without_tenants(stack: Template) -> None:
+    properties(stack, "CaptureFunction")["ReservedConcurrentExecutions"] = 24
 
 
 @about_the_stack
