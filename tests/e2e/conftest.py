@@ -2,8 +2,12 @@
 
 import http.client
 import json
+import os
+import signal
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -15,6 +19,7 @@ from waiting import until
 
 from infra.artifacts import rehearsal
 from local.stack import Stack
+from shortterm.work import Work, encode
 
 Answer = tuple[int, dict[str, Any]]
 
@@ -70,21 +75,71 @@ class Place:
         turn = turn_fields(**{"turnId": f"{self.name}-{self.turns}", **self.ids, **fields})
         return self.request("POST", "/v1/turns", json.dumps(turn))
 
-    def recall(self, **parameters: str) -> dict[str, Any]:
+    def recall(self, route: str = "memories", **parameters: str) -> dict[str, Any]:
         query = urlencode(self.ids | {"personaId": "7"} | parameters)
-        status, answer = self.request("GET", f"/v1/memories?{query}")
+        status, answer = self.request("GET", f"/v1/{route}?{query}")
         assert status == 200
         return answer
 
+    def put(self, **fields: Any) -> Answer:
+        refresh = self.ids | {"personaId": "7"} | fields
+        return self.request("PUT", "/v1/summaries", json.dumps(refresh))
+
+    def forget_user(self) -> Answer:
+        return self.request("DELETE", f"/v1/users/{self.ids['userId']}/memories")
+
+    def until_forgotten(self) -> None:
+        """Forget the user, trying again for as long as the database is left alone."""
+        until(lambda: self.forget_user()[0] == 200)
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """Meanwhile requests go to another container: the one that served last stands still."""
+        pool = self.stack.pools["capture"]
+        busy = pool.next
+        assert busy is not None
+        idle = pool.idle
+        os.kill(busy.pid, signal.SIGSTOP)
+        with ThreadPoolExecutor(1) as bot:
+            waiting = bot.submit(self.request, "GET", "/v1/health")
+            try:
+                until(lambda: pool.idle < idle)
+                yield
+            finally:
+                os.kill(busy.pid, signal.SIGCONT)
+            assert waiting.result()[0] == 200
+
+    def restart(self) -> None:
+        """Take every container's memory away."""
+        for container in list(self.stack.pools["capture"].containers):
+            container.kill()
+
+    def until_written(self) -> None:
+        """Wait until the queue has run empty."""
+        until(lambda: self.queued() == 0, self.queued)
+
+    def redeliver(self, *works: Work) -> None:
+        """Put messages into the queue that a container sent before, and wait for the writer."""
+        for work in works:
+            self.stack.sqs_client.send_message(
+                QueueUrl=self.stack.queue_url, MessageBody=encode(work)
+            )
+        self.until_written()
+
     def counts(self) -> dict[str, int]:
         """The counters of this place's rows, by scope and channel."""
-        with psycopg.connect(self.stack.database_url) as connection:
-            found = connection.execute(
-                "SELECT scope, channel_id, turns_since_refresh FROM short_term_memories"
-                " WHERE owner_id = ANY(%s)",
-                ([self.ids["userId"], self.ids["serverId"]],),
-            ).fetchall()
+        found = self.sql(
+            "SELECT scope, channel_id, turns_since_refresh FROM short_term_memories"
+            " WHERE owner_id = ANY(%s)",
+            [self.ids["userId"], self.ids["serverId"]],
+        )
         return {f"{scope}:{channel}": turns for scope, channel, turns in found}
+
+    def sql(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Run a statement as the superuser and return its rows."""
+        with psycopg.connect(self.stack.database_url, autocommit=True) as connection:
+            cursor = connection.execute(statement.encode(), parameters)
+            return cursor.fetchall() if cursor.description else []
 
     def until_counted(self, expected: dict[str, int]) -> None:
         """Wait until the rows say `expected`, and not more after the queue has run empty."""
