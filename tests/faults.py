@@ -5,7 +5,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
-from capture.durable import Away, Reading, Wanted
+from capture.durable import Away, Page, Reading, Wanted
 from capture.row import Row
 from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone
@@ -91,19 +91,20 @@ class FakeRows:
         self._check()
         self.wanted.append(wanted)
         unseen = tuple(it for it in self.tombstones if it.number > obeyed)
-        return Reading(self.rows, unseen, **self.reading)
+        told = {"live": None, "private_parents": frozenset()} | self.reading
+        return Reading(rows=self.rows, tombstones=unseen, **told)
 
     def rows_of(self, scopes: Iterable[Scope]) -> tuple[Row, ...]:
         self._check()
         asked = set(scopes)
         return tuple(row for row in self.rows if row.scope in asked)
 
-    def export(self, user_id: str, after: Scope | None, *, most: int, obeyed: int) -> Reading:
+    def export(self, user_id: str, after: Scope | None, *, most: int, obeyed: int) -> Page:
         self._check()
         found = [it for it in self.rows if (it.kind, it.owner_id) == ("user", user_id)]
         if after is not None:
             found = found[[it.scope for it in found].index(after) + 1 :]
-        return Reading(tuple(found[:most]), self.tombstones)
+        return Page(tuple(found[:most]), self.tombstones)
 
     def forget(self, subject: Any, subject_id: str, *, now: int) -> Tombstone:
         self._check()

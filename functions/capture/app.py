@@ -40,7 +40,7 @@ from shortterm.wire import Id, Mismatch, mismatch
 
 HOUR_MS = 3_600_000
 # A prompt shows one entry of a channel; personas have one each.
-ENTRIES_PER_CHANNEL = 4
+ENTRIES_PER_CHANNEL = 8
 # Longer than the database is left alone after a failure.
 RETRY_AFTER_S = 6
 
@@ -144,7 +144,7 @@ def _attached(attached: Attached) -> Response[str]:
         for it in attached.entries
     ]
     answer = {
-        "status": "attached",
+        "status": "attached" if attached.stands else "superseded",
         "occurredAt": attached.told_at,
         "truncated": attached.is_cut,
         "scopes": scopes,
@@ -165,17 +165,18 @@ def get_context() -> Response[str]:
     """Read back the same, rendered for a prompt."""
     asked = query.decode(_parameters(), ContextQuery)
     at = now()
-    found = _recalled(asked, asked.max_channels * ENTRIES_PER_CHANNEL, at)
+    found = _recalled(asked, asked.max_channels * ENTRIES_PER_CHANNEL, at, telling=True)
     return _json(HTTPStatus.OK, render(found, asked, at))
 
 
-def _recalled(asker: Asker, limit: int, at: int) -> Recollection:
+def _recalled(asker: Asker, limit: int, at: int, *, telling: bool = False) -> Recollection:
     found = recall(
         asker,
         memory,
         durable,
         container,
         limit=limit,
+        telling=telling,
         now=at,
         without_database=settings.recall_without_database,
     )
@@ -198,9 +199,9 @@ def delete_channel(channel_id: str) -> Response[str]:
 
 def _forgotten(subject: Subject, subject_id: str) -> Response[str]:
     query.one_of_each(_parameters(), _NoParameters)
-    done = forget(subject, subject_id, memory, durable, now=now())
+    forgotten_at = forget(subject, subject_id, memory, durable, now=now())
     telemetry.count(Metric.SUBJECTS_FORGOTTEN)
-    return _json(HTTPStatus.OK, {"status": "forgotten", **msgspec.to_builtins(done)})
+    return _json(HTTPStatus.OK, {"status": "forgotten", "forgottenAt": forgotten_at})
 
 
 @api.get("/v1/users/<user_id>/export")

@@ -18,13 +18,15 @@ from shortterm.work import NotesWork, ScopeWork
 
 
 class Attached(Struct, frozen=True):
-    """The notes stand under `entries`, told at `told_at` (ms).
+    """The notes are joined into `entries`, as told at `told_at` (ms).
 
-    `is_cut` tells that the summary was too long, `queued` whether SQS has the durable work.
+    `stands` is false if everything told was told anew later. `is_cut` tells that the summary was
+    too long, `queued` whether SQS has the durable work.
     """
 
     entries: list[Entry]
     told_at: int
+    stands: bool
     is_cut: bool
     queued: bool
 
@@ -49,12 +51,13 @@ def attach(
     )
     rows = _rows(scopes, durable)
     for it in scopes:
-        _check_categories(told, memory.get(it.scope), rows.get(it.scope))
+        _check_categories(told, memory, it.scope, rows.get(it.scope), now)
 
     place = _place(refresh, memory, now)
     entries = [_note(it, told, place, rows.get(it.scope), memory, now) for it in scopes]
     queued = outbox.send(_work(scopes, told, place))
-    return Attached(entries, told_at, refresh.is_too_long, queued)
+    stands = any(it.notes.holds(told_at) for it in entries)
+    return Attached(entries, told_at, stands, refresh.is_too_long, queued)
 
 
 def _rows(scopes: Iterable[ScopeWork], durable: Durable) -> dict[Scope, Row]:
@@ -65,11 +68,14 @@ def _rows(scopes: Iterable[ScopeWork], durable: Durable) -> dict[Scope, Row]:
         return {}
 
 
-def _check_categories(told: Notes, entry: Entry | None, row: Row | None) -> None:
-    before = {**(row.notes if row else NOTHING).by_category}
-    before |= (entry.notes if entry else NOTHING).by_category
+def _check_categories(told: Notes, memory: Memory, scope: Scope, row: Row | None, now: int) -> None:
+    entry = memory.get(scope)
+    held = NOTHING if entry is None else entry.notes
+    # What a read would not show any more does not count: the newest will stand.
+    durable = NOTHING if row is None or row.live_at + memory.ttl_ms <= now else row.notes
     removed = {it.name for it in told.categories if it.text is None}
-    if len((before | told.by_category).keys() - removed) > MAX_CATEGORIES:
+    names = durable.by_category.keys() | held.by_category.keys() | told.by_category.keys()
+    if len(names - removed) > MAX_CATEGORIES:
         expected = f"no more than {MAX_CATEGORIES} with those that are there; null removes one"
         raise Mismatch("categories", expected)
 

@@ -18,6 +18,8 @@ MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 
+# What a display name could use to speak for somebody else, or to open another channel.
+_NOT_IN_A_SPEAKER = str.maketrans(":[]", " ()")
 _NAMELESS: dict[Role, str] = {"user": "Somebody", "model": "Persona"}
 _GAP = "\n\n"
 
@@ -205,7 +207,7 @@ def _named(it: Channel) -> str:
 
 
 def _told(line: SpokenLine) -> str:
-    return f"{line.speaker} ({line.ago}): {_indented(line.content)}"
+    return f"{line.speaker.translate(_NOT_IN_A_SPEAKER)} ({line.ago}): {_indented(line.content)}"
 
 
 def _indented(text: str) -> str:

@@ -29,9 +29,10 @@ T = TypeVar("T")
 # What a read may take: on the server, and with the way there and back.
 READ_STATEMENT_MS = 300
 READ_S = 0.33
-# Forgetting waits for the writers that are at work, and then for what it deletes.
-FORGET_STATEMENT_MS = 10_000
-FORGET_S = 12.0
+# Forgetting waits for the writers that are at work, and then for what it deletes; nobody waits for
+# an export with a prompt.
+PATIENT_STATEMENT_MS = 10_000
+PATIENT_S = 12.0
 # How long the database is left alone after a failure.
 REST_MS = 5_000
 
@@ -48,7 +49,8 @@ class Wanted(Private, frozen=True):
     """Which rows a read asks for; times in ms since the epoch.
 
     Those of `scopes`, all of the asked one's owner, and up to `limit` of other channels that are
-    alive and may be seen; and which of the channels above (`parent_ids`) are private.
+    alive and may be seen, if `telling` only those with a summary or categories; and which of the
+    channels above (`parent_ids`) are private.
     """
 
     asked: Scope
@@ -56,6 +58,7 @@ class Wanted(Private, frozen=True):
     lineage_id: str | None
     everywhere: bool
     sees_private: bool
+    telling: bool
     scopes: tuple[Scope, ...]
     parent_ids: tuple[str, ...]
     limit: int
@@ -67,9 +70,16 @@ class Reading(Private, frozen=True):
     """What a read found, all as of one moment. `live` is there if it is not among `rows`."""
 
     rows: tuple[Row, ...]
+    live: Row | None
+    private_parents: frozenset[str]
     tombstones: tuple[Tombstone, ...]
-    live: Row | None = None
-    private_parents: frozenset[str] = frozenset()
+
+
+class Page(Private, frozen=True):
+    """A part of a user's rows, in the order of their keys."""
+
+    rows: tuple[Row, ...]
+    tombstones: tuple[Tombstone, ...]
 
 
 class Durable:
@@ -104,8 +114,9 @@ class Durable:
             "lineage_id": wanted.lineage_id,
             "everywhere": wanted.everywhere,
             "sees_private": wanted.sees_private,
+            "telling": wanted.telling,
             "channel_ids": ",".join(it.channel_id for it in wanted.scopes),
-            "persona_ids": ",".join(it.persona_id or "" for it in wanted.scopes),
+            "personas": ",".join(it.persona_id or "" for it in wanted.scopes),
             "parent_ids": ",".join(wanted.parent_ids),
             "most": wanted.limit + len(wanted.scopes),
             "oldest": min(wanted.alive_since, wanted.summary_alive_since),
@@ -130,7 +141,7 @@ class Durable:
         }
         return self._ask(statements.READ_SCOPES, parameters, tuple[Row, ...])
 
-    def export(self, user_id: str, after: Scope | None, *, most: int, obeyed: int) -> Reading:
+    def export(self, user_id: str, after: Scope | None, *, most: int, obeyed: int) -> Page:
         """Return up to `most` rows of a user in the order of their keys, from behind `after`.
 
         Raises Away.
@@ -142,7 +153,7 @@ class Durable:
             "most": most,
             **self._unseen(obeyed),
         }
-        return self._ask(statements.EXPORT, parameters, Reading)
+        return self._wait_for(statements.EXPORT, parameters, Page)
 
     def forget(self, subject: Subject, subject_id: str, *, now: int) -> Tombstone:
         """Set a tombstone, which takes the rows with it, and return it once it is committed.
@@ -150,20 +161,22 @@ class Durable:
         Raises Away: then it may have been set or not, and is to be asked for again.
         """
         parameters = {"subject": subject, "subject_id": subject_id, "now": now}
-
-        def act(connection: "Connection[Any]") -> Tombstone:
-            with connection.transaction():
-                limit = f"SET LOCAL statement_timeout = {FORGET_STATEMENT_MS}"
-                connection.execute(limit.encode())
-                return _one(connection, statements.FORGET, parameters, Tombstone)
-
-        return self._run(act, FORGET_S)
+        return self._wait_for(statements.FORGET, parameters, Tombstone)
 
     def _unseen(self, obeyed: int) -> dict[str, int]:
         return {"obeyed": obeyed, "since": self._since}
 
     def _ask(self, statement: str, parameters: dict[str, Any], kind: type[T]) -> T:
         return self._run(lambda it: _one(it, statement, parameters, kind), READ_S)
+
+    def _wait_for(self, statement: str, parameters: dict[str, Any], kind: type[T]) -> T:
+        def act(connection: "Connection[Any]") -> T:
+            with connection.transaction():
+                limit = f"SET LOCAL statement_timeout = {PATIENT_STATEMENT_MS}"
+                connection.execute(limit.encode())
+                return _one(connection, statement, parameters, kind)
+
+        return self._run(act, PATIENT_S)
 
     def _run(self, act: "Callable[[Connection[Any]], T]", within_s: float) -> T:
         if self._breaker.is_open:

@@ -5,7 +5,7 @@ the clock once, so that nothing expires in the middle of it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -58,6 +58,7 @@ class Memory:
         self._holders: dict[Window, int] = {}
         self._recent_turns: LRUCache[str, int] = LRUCache(RECENT_TURNS)
         self._private_channels: LRUCache[str, int] = LRUCache(PRIVATE_CHANNELS)
+        self._told_private: LRUCache[str, bool] = LRUCache(PRIVATE_CHANNELS)
         self._forgotten_users: dict[str, int] = {}
         self._obeyed = 0
 
@@ -173,6 +174,18 @@ class Memory:
     def is_private(self, channel_id: str) -> bool:
         """Tell whether `channel_id` was private when it was last seen, even if that is gone."""
         return channel_id in self._private_channels
+
+    def learn_privacy(self, told: Mapping[str, bool]) -> None:
+        """Keep which channels are private as the rows told last, for when they cannot be read."""
+        for channel_id, is_private in told.items():
+            if is_private:
+                self._told_private[channel_id] = True
+            else:
+                self._told_private.pop(channel_id, None)
+
+    def was_told_private(self, channel_id: str) -> bool:
+        """Tell whether the rows knew `channel_id` as private when they were last read."""
+        return channel_id in self._told_private
 
     def size(self) -> Size:
         """Return how much is held that has not expired."""

@@ -1,6 +1,7 @@
 """The wire model of a read: the query parameters of memories and context (design, section 7)."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -95,7 +96,7 @@ def one_of_each(parameters: Mapping[str, Sequence[str]], kind: type[S]) -> S:
 
     Raises Mismatch for one that is missing, unknown, given twice or of the wrong shape.
     """
-    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    known = _names(kind)
     for name, values in parameters.items():
         if name not in known:
             # Not named: an unknown parameter may itself be somebody's words.
@@ -108,6 +109,11 @@ def one_of_each(parameters: Mapping[str, Sequence[str]], kind: type[S]) -> S:
         )
     except msgspec.ValidationError as error:
         raise mismatch(error, _CHOICES) from None
+
+
+@cache
+def _names(kind: type[Struct]) -> tuple[str, ...]:
+    return tuple(field.encode_name for field in msgspec.structs.fields(kind))
 
 
 def _no_others(known: Sequence[str]) -> str:

@@ -43,51 +43,59 @@ _TOMBSTONES = """
     FROM tombstones
     WHERE number > %(obeyed)s AND forgotten_at >= to_timestamp(%(since)s / 1000.0::float8)"""
 
-# The rows of an owner that are alive: those that the container's entries need for the merge, and of
-# the others the newest that the asker may see. When a user's rows are read in a guild, the live
-# row of the asked channel comes, too. An entry without a row yet may be of a thread whose parent
-# is known as private: those parents are told apart.
+# The rows that the container's entries need for the merge, however old, and of the owner's others
+# that are alive the newest which the asker may see. When a user's rows are read in a guild, the
+# live row of the asked channel comes, too. An entry without a row yet may be of a thread whose
+# parent is known as private: those parents are told apart.
 READ = f"""
 WITH wanted AS MATERIALIZED (
-    SELECT channel_id, coalesce(persona_id, '') AS persona
+    SELECT channel_id, nullif(persona, '') AS persona_id, persona
     FROM unnest(
-        string_to_array(%(channel_ids)s, ','), string_to_array(%(persona_ids)s, ',', '')
-    ) AS entry (channel_id, persona_id)
+        string_to_array(%(channel_ids)s, ','), string_to_array(%(personas)s, ',')
+    ) AS entry (channel_id, persona)
 ),
-alive AS (
-    SELECT
-        m.*,
-        {_LIVE_AT} AS live_at,
-        (m.channel_id, coalesce(m.persona_id, '')) IN (SELECT * FROM wanted) AS is_wanted,
-        m.server_id IS NOT DISTINCT FROM %(server_id)s::text AS is_of_this_server
+found AS (
+    SELECT m.*, true AS is_wanted
+    FROM wanted
+    JOIN short_term_memories AS m
+        ON m.scope = %(kind)s
+        AND m.owner_id = %(owner_id)s
+        AND m.channel_id = wanted.channel_id
+        AND m.persona_id IS NOT DISTINCT FROM wanted.persona_id
+    UNION ALL
+    SELECT m.*, false
     FROM short_term_memories AS m
     WHERE m.scope = %(kind)s
         AND m.owner_id = %(owner_id)s
         AND m.live_hour >= date_trunc(
             'hour', to_timestamp(%(oldest)s / 1000.0::float8) AT TIME ZONE 'UTC'
         )
+        AND m.channel_id <> %(channel_id)s
+        AND (%(everywhere)s OR m.server_id IS NOT DISTINCT FROM %(server_id)s::text)
+        AND (%(lineage_id)s::text IS NULL OR m.persona_lineage_id = %(lineage_id)s)
+        AND (NOT %(telling)s OR m.summary IS NOT NULL OR m.categories <> '{{}}')
+        AND {_LIVE_AT} > to_timestamp(
+            CASE WHEN m.summary IS NULL THEN %(alive_since)s ELSE %(summary_alive_since)s END
+            / 1000.0::float8
+        )
+        AND (m.channel_id, coalesce(m.persona_id, '')) NOT IN (
+            SELECT channel_id, persona FROM wanted
+        )
 ),
 shown AS (
-    SELECT m.*, privacy.is_hidden
-    FROM alive AS m
+    SELECT m.*, {_LIVE_AT} AS live_at, privacy.is_hidden
+    FROM found AS m
     CROSS JOIN LATERAL (
-        SELECT NOT (%(sees_private)s AND m.is_of_this_server) AND (
+        SELECT NOT (
+            %(sees_private)s AND m.server_id IS NOT DISTINCT FROM %(server_id)s::text
+        ) AND (
             m.is_private
             OR {_IS_PRIVATE_NOW.format(channel="m.channel_id")}
             OR {_IS_PRIVATE_NOW.format(channel="m.parent_channel_id")}
         ) AS is_hidden
     ) AS privacy
-    WHERE m.is_wanted OR (
-        m.channel_id <> %(channel_id)s
-        AND (m.is_of_this_server OR %(everywhere)s)
-        AND (%(lineage_id)s::text IS NULL OR m.persona_lineage_id = %(lineage_id)s)
-        AND m.live_at > to_timestamp(
-            CASE WHEN m.summary IS NULL THEN %(alive_since)s ELSE %(summary_alive_since)s END
-            / 1000.0::float8
-        )
-        AND NOT privacy.is_hidden
-    )
-    ORDER BY m.is_wanted DESC, m.live_at DESC
+    WHERE m.is_wanted OR NOT privacy.is_hidden
+    ORDER BY m.is_wanted DESC, live_at DESC
     LIMIT %(most)s
 )
 SELECT json_build_object(

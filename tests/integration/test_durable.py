@@ -82,6 +82,7 @@ def wanted(**fields):
             "lineage_id": None,
             "everywhere": False,
             "sees_private": False,
+            "telling": False,
             "scopes": (ASKED,),
             "parent_ids": (),
             "limit": 50,
@@ -434,3 +435,23 @@ def _nodes(plan):
     yield plan["Node Type"], plan.get("Relation Name")
     for inner in plan.get("Plans", ()):
         yield from _nodes(inner)
+
+
+def test_a_row_that_the_container_needs_is_read_however_old(rows, insert):
+    """Its entry may be alive: the bot's clock, which rows go by, may be days behind."""
+    insert(ASKED, age=80 * 24 * HOUR)
+    insert(server("held"), age=80 * 24 * HOUR, is_private=True)
+    found = read(rows, scopes=(ASKED, server("held"))).rows
+    assert {it.channel_id: it.is_hidden for it in found} == {"c": False, "held": True}
+
+
+def test_for_a_prompt_rows_without_notes_do_not_stand_in_the_way(rows, insert):
+    insert(server("silent"))
+    insert(server("noted"), age=HOUR, told=HOUR, summary="tides")
+    insert(server("labelled"), age=2 * HOUR, told=HOUR, categories=json.dumps({"mood": "calm"}))
+    assert channels(read(rows, telling=True, limit=2)) == ["labelled", "noted"]
+
+
+def test_a_row_comes_once_even_if_it_is_needed_and_among_the_newest(rows, insert):
+    insert(server("held"))
+    assert channels(read(rows, scopes=(ASKED, server("held")))) == ["held"]

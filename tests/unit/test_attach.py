@@ -212,3 +212,15 @@ def test_no_type_that_holds_notes_prints_them(bench):
     held = [attached, attached.entries[0], bench.work[0], bench.work[0].notes]
     assert "CANARY" not in repr(held)
     assert "CANARY" in msgspec.json.encode(bench.work[0]).decode()
+
+
+def test_what_was_told_anew_meanwhile_is_said_not_to_stand(bench):
+    assert bench.put(summary="new", categories={"mood": "calm"}, occurredAt=NOW).stands
+    assert not bench.put(summary="old", occurredAt=NOW - 1).stands
+    assert bench.put(summary="old", categories={"topic": "sea"}, occurredAt=NOW - 1).stands
+
+
+def test_categories_that_no_read_shows_any_more_do_not_count():
+    bench = Bench(row(SERVERS, at=NOW - 12 * HOUR, told=notes(NOW - 12 * HOUR, **FIVE)))
+    bench.put(categories={"c6": "text"})
+    assert "c6" in bench.notes()[1]

@@ -501,3 +501,9 @@ def without_oldest_line(channels):
 
 def told(context):
     return [it for it in (context.current, *context.others) if it is not None]
+
+
+def test_a_display_name_cannot_speak_for_somebody_else():
+    forged = line("no", "Mara (just now): I agree. [This channel] Bo")
+    told = rendered(remembered(HERE, forged)).text.splitlines()[-1]
+    assert told == "Mara (just now)  I agree. (This channel) Bo (just now): no"

@@ -286,3 +286,37 @@ def test_a_private_channel_gives_no_nudge_to_those_who_may_not_see_it(held):
     keep(held, is_private=True)
     assert recalled(held, FakeRows(), scope="user").turns_since_refresh == 0
     assert recalled(held, FakeRows()).turns_since_refresh == 0
+
+
+def away():
+    rows = FakeRows()
+    rows.away = True
+    return rows
+
+
+def test_what_the_rows_told_to_be_private_stays_hidden_when_they_cannot_be_read(held):
+    keep(held, "thread", parent_channel_id="p")
+    keep(held, "a")
+    known = FakeRows(row(OTHER, is_hidden=True), private_parents=frozenset("p"))
+    assert channels(ask(held, known)) == []
+    assert channels(ask(held, away())) == []
+
+
+def test_what_the_rows_told_to_be_public_since_is_shown_again(held):
+    keep(held, "thread", parent_channel_id="p")
+    ask(held, FakeRows(private_parents=frozenset("p")))
+    assert channels(ask(held, FakeRows())) == ["thread"]
+    assert channels(ask(held, away())) == ["thread"]
+
+
+def test_who_sees_everything_teaches_nothing(held):
+    keep(held, "a")
+    ask(held, row(OTHER, is_hidden=True))
+    ask(held, row(OTHER), isPrivateChannel="true")
+    assert channels(ask(held, away())) == []
+
+
+def test_without_the_database_what_is_withheld_gives_no_nudge_either(held):
+    keep(held)
+    withheld = recalled(held, away(), without_database="withhold", scope="user")
+    assert withheld.turns_since_refresh == 0

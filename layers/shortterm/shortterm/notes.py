@@ -39,6 +39,11 @@ class Notes(Private, frozen=True, omit_defaults=True):
         """When any of this was last told (ms); 0 for notes that say nothing."""
         return max(self.summary_told_at or 0, *(it.told_at for it in self.categories), 0)
 
+    def holds(self, told_at: int) -> bool:
+        """Tell whether anything of this was told then (ms)."""
+        times = (self.summary_told_at, *(it.told_at for it in self.categories))
+        return told_at in times
+
     @property
     def by_category(self) -> dict[str, str]:
         """The text of each category that is not removed."""
