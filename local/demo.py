@@ -1,13 +1,14 @@
-"""Replays the sample conversation and compares what memory and Postgres then hold."""
+"""Replays the sample conversation and compares what memory and Postgres then hold and tell."""
 
 import http.client
 import json
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
-from local.sample import Expected, Post, Sample, sample
+from local.sample import Context, Expected, Post, Sample, sample
 from local.table import table
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ Turns = dict[str, int]
 
 
 def replay(stack: "Stack", *, rows: bool) -> list[str]:
-    """Post the sample, print what is held, and return what is not as it must be.
+    """Post the sample, print what is held and told, and return what is not as it must be.
 
     Without `rows` (nothing drains the queue) only memory is looked at.
     """
@@ -33,15 +34,19 @@ def replay(stack: "Stack", *, rows: bool) -> list[str]:
     connection = http.client.HTTPConnection(urlsplit(stack.api_url).netloc, timeout=30)
     try:
         mismatches = [line for post in script.posts for line in _post(connection, post)]
+        # The summary is of turns that are counted by now, whatever order the queue delivers in.
+        mismatches += _drain(stack) if rows else []
+        mismatches += _attach(connection, script.summary)
+        mismatches += _drain(stack) if rows else []
         lines = _read_memory(connection, script.expected)
+        text = _read_context(connection, script.context)
     finally:
         connection.close()
-    turns: Turns = {}
-    if rows:
-        if not _wait_for_the_writer(stack):
-            mismatches.append(f"the queue was not empty after {_WAIT_SECONDS} seconds")
-        turns = _read_rows(stack.database_url, script)
+    turns = _read_rows(stack.database_url, script) if rows else {}
     print(_table(script.expected, lines, turns if rows else None))
+    print("\nWhat a prompt is told of it in the guild channel\n")
+    print(textwrap.indent(text, "  "))
+    mismatches += _compare_text(script.context, text)
     mismatches += _compare(script.expected, lines, "lines in memory", lambda it: it.lines)
     if rows:
         mismatches += _compare(script.expected, turns, "turns in the row", lambda it: it.turns)
@@ -58,6 +63,17 @@ def _post(connection: http.client.HTTPConnection, post: Post) -> Iterator[str]:
         yield f"{post.what}: expected 202 {post.status}, got {status} {said}"
     elif said == "captured" and answer.get("queued") is not True:
         yield f"{post.what}: the work was not queued"
+
+
+def _attach(connection: http.client.HTTPConnection, summary: dict[str, Any]) -> Iterator[str]:
+    status, answer = _request(connection, "PUT", "/v1/summaries", summary)
+    if (status, answer.get("status"), answer.get("queued")) != (200, "attached", True):
+        yield f"summary: expected 200 attached and queued, got {status}"
+
+
+def _read_context(connection: http.client.HTTPConnection, context: Context) -> str:
+    _, answer = _request(connection, "GET", f"/v1/context?{urlencode(context.asked)}")
+    return str(answer.get("text", ""))
 
 
 def _read_memory(connection: http.client.HTTPConnection, expected: Sequence[Expected]) -> Lines:
@@ -91,8 +107,8 @@ def _request(
     return response.status, answer if isinstance(answer, dict) else {}
 
 
-def _wait_for_the_writer(stack: "Stack") -> bool:
-    """Whether the queue ran empty, nothing waiting and nothing in flight, before the deadline."""
+def _drain(stack: "Stack") -> Iterator[str]:
+    """Nothing when the queue ran empty, nothing waiting and nothing in flight, in time."""
     deadline = time.monotonic() + _WAIT_SECONDS
     while time.monotonic() < deadline:
         attributes = stack.sqs_client.get_queue_attributes(
@@ -100,9 +116,9 @@ def _wait_for_the_writer(stack: "Stack") -> bool:
             AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
         )["Attributes"]
         if not any(int(count) for count in attributes.values()):
-            return True
+            return
         time.sleep(0.05)
-    return False
+    yield f"the queue was not empty after {_WAIT_SECONDS} seconds"
 
 
 def _read_rows(database_url: str, script: Sample) -> Turns:
@@ -125,6 +141,11 @@ def _compare(
     for it in expected:
         if held.get(it.key) != wanted(it):
             yield f"{it.key}: {what}: expected {wanted(it)}, found {held.get(it.key)}"
+
+
+def _compare_text(context: Context, text: str) -> Iterator[str]:
+    yield from (f"context: does not tell: {it}" for it in context.told if it not in text)
+    yield from (f"context: tells: {it}" for it in context.untold if it in text)
 
 
 def _table(expected: Sequence[Expected], lines: Lines, turns: Turns | None) -> str:

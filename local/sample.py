@@ -1,4 +1,4 @@
-"""The sample conversation: what a bot posts, and what must be remembered of it."""
+"""The sample conversation: what a bot posts, and what must be remembered and told of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from typing import Any
 
 _USER, _SERVER = "01", "02"
 _CHANNEL, _THREAD, _DIRECT, _SECRET = "11", "12", "13", "14"
+_NAMES = {_CHANNEL: "travel", _THREAD: "packing"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,22 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
+class Context:
+    """What a context is asked for, and what its text must and must not tell."""
+
+    asked: dict[str, str]
+    told: Sequence[str]
+    untold: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
+    """The turns, the summary of them that the bot then attaches, and what must come of it."""
+
     posts: Sequence[Post]
+    summary: dict[str, Any]
     expected: Sequence[Expected]
+    context: Context
     owners: Sequence[str]
 
 
@@ -63,6 +77,10 @@ class _Script:
     def id(self, suffix: str) -> str:
         return f"{self.started_ms}{suffix}"
 
+    def place(self, channel: str) -> dict[str, str]:
+        place = {"userId": self.id(_USER), "channelId": self.id(channel)}
+        return place if channel == _DIRECT else place | {"serverId": self.id(_SERVER)}
+
     def turn(
         self,
         what: str,
@@ -73,14 +91,13 @@ class _Script:
         status: str = "captured",
         **more: Any,
     ) -> None:
-        place = {"channelId": self.id(channel), "userId": self.id(_USER)}
-        if channel != _DIRECT:
-            place["serverId"] = self.id(_SERVER)
         number = len(self.posts)
         body = {
             "turnId": self.id(f"9{number}"),
             "occurredAt": self.started_ms + number,
-            **place,
+            **self.place(channel),
+            "serverName": None if channel == _DIRECT else "Harbour",
+            "channelName": _NAMES.get(channel),
             "privacyLevel": "MINIMAL",
             "simplifiedMessages": [_message(persona, text) for persona, text in said],
             "personaResponses": [_response(persona, text) for persona, text in replies],
@@ -123,11 +140,33 @@ def sample(started_ms: int) -> Sample:
         status="skipped",
         privacyLevel="FULL",
     )
-    return Sample(script.posts, _expected(script), (script.id(_USER), script.id(_SERVER)))
+    asked = script.place(_CHANNEL) | {"personaId": _LUNA.id}
+    summary = "Ada plans a trip. Luna packs maps, tea and patience; Rex comes along."
+    return Sample(
+        script.posts,
+        asked | {"occurredAt": started_ms + len(script.posts), "summary": summary},
+        _expected(script),
+        Context(
+            asked,
+            told=(
+                "[This channel #travel on Harbour, just now]",
+                f"Summary: {summary}",
+                "Ada (just now): Who comes along?",
+                "Rex (just now): Not without me.",
+                "[Another channel #packing on Harbour, just now]",
+                "Luna (just now): Noted.",
+            ),
+            untold=("Just us two", "Forget this"),
+        ),
+        (script.id(_USER), script.id(_SERVER)),
+    )
 
 
 def _expected(script: _Script) -> list[Expected]:
-    """In a guild the server's row counts the turns, in a direct message the user's."""
+    """In a guild the server's row counts the turns, in a direct message the user's.
+
+    The summary of the guild channel starts its count anew.
+    """
     user, server = script.id(_USER), script.id(_SERVER)
 
     def guild(
@@ -141,7 +180,7 @@ def _expected(script: _Script) -> list[Expected]:
         ]
 
     return [
-        *guild("guild channel", _CHANNEL, _LUNA, 7, 3),
+        *guild("guild channel", _CHANNEL, _LUNA, 7, 0),
         *guild("guild channel", _CHANNEL, _REX, 7, 1),
         *guild("thread", _THREAD, _LUNA, 2, 1),
         Expected("direct message", "user", user, script.id(_DIRECT), None, _LUNA, 2, 1),

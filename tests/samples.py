@@ -1,4 +1,7 @@
-"""What the sample events in events/ must be answered with, wherever the functions run."""
+"""What the sample events in events/ must be answered with, wherever the functions run.
+
+They run beside a database: without one, forgetting and export are answered with 503.
+"""
 
 from pathlib import Path
 
@@ -15,10 +18,20 @@ API = [
     ("stop-response", 202, "skipped"),
     ("malformed-body", 400, "Malformed request"),
     ("recall", 200, "cold"),
+    ("context", 200, "nudge"),
+    ("summary", 200, "attached"),
+    ("summary-malformed", 400, "summary"),
+    ("export", 200, "notIncluded"),
+    ("forget-user", 200, "forgotten"),
+    ("forget-channel", 200, "forgotten"),
     ("health", 200, "ok"),
 ]
 # Name, and how many of its messages come back.
-SQS = [("sqs-one-turn", 0), ("sqs-batch-with-repeat-and-poison", 1)]
+SQS = [("sqs-one-turn", 0), ("sqs-batch-with-repeat-and-poison", 1), ("sqs-notes", 0)]
+# What EventBridge sends to the writer once an hour.
+JANITOR = ["tidy"]
 SCHEMA = ["schema-migrate"]
 
-assert {name for name, *_ in [*API, *SQS]} | {*SCHEMA} == {it.stem for it in EVENTS.glob("*.json")}
+assert {name for name, *_ in [*API, *SQS]} | {*JANITOR, *SCHEMA} == {
+    it.stem for it in EVENTS.glob("*.json")
+}

@@ -88,9 +88,16 @@ class Place:
     def forget_user(self) -> Answer:
         return self.request("DELETE", f"/v1/users/{self.ids['userId']}/memories")
 
-    def until_forgotten(self) -> None:
-        """Forget the user, trying again for as long as the database is left alone."""
-        until(lambda: self.forget_user()[0] == 200)
+    def until_forgotten(self, forget: Callable[[], Answer] | None = None) -> dict[str, Any]:
+        """Forget the user, or what is told, again while a container leaves the database alone."""
+        answers: list[Answer] = []
+
+        def done() -> bool:
+            answers.append((forget or self.forget_user)())
+            return answers[-1][0] == 200
+
+        until(done)
+        return answers[-1][1]
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
@@ -108,6 +115,11 @@ class Place:
             finally:
                 os.kill(busy.pid, signal.SIGCONT)
             assert waiting.result()[0] == 200
+
+    def after_an_outage(self, end: Callable[[], None]) -> None:
+        """End an outage of the database, and spare later tests containers that leave it alone."""
+        end()
+        self.restart()
 
     def restart(self) -> None:
         """Take every container's memory away."""

@@ -208,10 +208,15 @@ def test_each_sqs_event_is_applied(invoke, event, name, failed):
     assert len(invoke("writer", event(name))["batchItemFailures"]) == failed
 
 
+@pytest.mark.parametrize("name", samples.JANITOR)
+def test_the_janitor_comes_when_it_is_told_to(invoke, event, name):
+    assert invoke("writer", event(name))["complete"]
+
+
 def test_the_schema_is_there_already(invoke, event):
     answer = invoke("schema", event("schema-migrate"))
     assert answer["applied"] == []
-    assert answer["schema"] >= 2
+    assert answer["schema"] >= 3
 
 
 def test_the_stack_runs_on_the_artifacts_and_writes_nothing_there(unpacked, tmp_path, make_place):

@@ -47,6 +47,11 @@ def test_each_sqs_event_is_applied(invoke, name, failed):
     assert len(invoke("writer", name)["batchItemFailures"]) == failed
 
 
+@pytest.mark.parametrize("name", samples.JANITOR)
+def test_the_janitor_comes_when_it_is_told_to(invoke, name):
+    assert invoke("writer", name)["complete"]
+
+
 def test_the_schema_is_there_already(invoke):
     assert invoke("schema", "schema-migrate")["applied"] == []
 

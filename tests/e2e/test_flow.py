@@ -139,7 +139,7 @@ def test_while_postgres_is_away_the_work_waits_in_the_queue(place, stack):
         assert place.post()[1]["queued"]
         assert place.recall()["current"] is not None
     finally:
-        stack.postgres.start()
+        place.after_an_outage(stack.postgres.start)
     place.until_counted({"user:c": 0, "server:c": 1})
 
 

@@ -32,8 +32,8 @@ def test_a_forgotten_user_is_gone_from_rows_and_memory(place):
     place.post()
     place.put(summary="tides")
     place.until_written()
-    status, answer = place.forget_user()
-    assert (status, answer["status"]) == (200, "forgotten")
+    answer = place.until_forgotten()
+    assert answer["status"] == "forgotten"
     assert answer["forgottenAt"] <= time.time_ns() // 1_000_000
     assert place.recall(scope="user")["current"] is None
     assert set(place.counts()) == {"server:c"}
@@ -46,7 +46,7 @@ def test_another_warm_container_shows_nothing_of_a_forgotten_user(place):
     with place.elsewhere():
         place.post(simplifiedMessages=said)
         assert contents(place.recall(scope="user")) == ["mine", "theirs", "hi"]
-    assert place.forget_user()[0] == 200
+    place.until_forgotten()
     with place.elsewhere():
         assert place.recall(scope="user")["current"] is None
         assert contents(place.recall()) == ["theirs", "hi"]
@@ -56,7 +56,7 @@ def test_another_warm_container_shows_nothing_of_a_forgotten_user(place):
 def test_no_queued_or_redelivered_work_brings_a_forgotten_row_back(place):
     place.post()
     place.until_written()
-    place.forget_user()
+    place.until_forgotten()
     place.redeliver(*captured(place, f"{place.name}-1"), *captured(place, f"{place.name}-late"))
     assert place.counts() == {"server:c": 0}
     assert place.recall(scope="user")["current"] is None
@@ -67,7 +67,7 @@ def test_a_new_turn_starts_afresh(place):
         place.post(serverId=None)
     place.put(serverId=None, summary="tides")
     place.until_written()
-    place.forget_user()
+    place.until_forgotten()
     place.post(serverId=None, simplifiedMessages=[message("again")])
     place.until_counted({"user:c": 1})
     direct = place.ids | {"personaId": "7"}
@@ -87,8 +87,7 @@ def test_a_forgotten_channel_is_gone_whoever_spoke_there(place):
     with place.elsewhere():
         place.post()
     place.until_written()
-    status, _ = place.request("DELETE", "/v1/channels/c/memories")
-    assert status == 200
+    place.until_forgotten(lambda: place.request("DELETE", "/v1/channels/c/memories"))
     place.redeliver(*captured(place, f"{place.name}-1"), *captured(place, f"{place.name}-late"))
     assert set(place.counts()) == {"user:kept", "server:kept"}
     for scope in ("server", "user"):
@@ -109,7 +108,7 @@ def test_while_the_database_is_away_nothing_is_forgotten_and_the_bot_is_told_whe
         assert answer == {"title": "The database is away: try again", "status": 503}
         assert place.recall(scope="user")["current"] is not None
     finally:
-        stack.postgres.start()
+        place.after_an_outage(stack.postgres.start)
 
 
 def test_what_was_forgotten_stays_so_when_postgres_and_containers_come_back(place, stack):

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,19 +31,27 @@ def run(stack):
     return start
 
 
-def test_the_curl_examples_post_a_turn_and_read_it_back(run):
-    post, get = examples("sh")
-    (answer,) = examples_of_answers()
-    assert json.loads(run("bash", "-c", example=post)) == answer
-    current = json.loads(run("bash", "-c", example=get))["current"]
-    assert [line["content"] for line in current["lines"]] == [
-        "Is the tide in yet? :wave:",
-        "High water is at 10:12. Bring boots.",
-    ]
+def test_the_curl_examples_post_a_turn_read_it_back_sum_it_up_and_forget(run):
+    def answer_to(example: str) -> dict[str, Any]:
+        return json.loads(run("bash", "-c", example=example))
 
+    def this_channel() -> list[str]:
+        """The lines of the context's first paragraph."""
+        return answer_to(context)["text"].split("\n\n")[0].splitlines()
 
-def examples_of_answers() -> list[dict[str, object]]:
-    return [json.loads(it) for it in re.findall(r"^```json\n(.*?)```", README, re.M | re.S)]
+    post, context, attach, forget = examples("sh")
+    (answer,) = re.findall(r"^```json\n(.*?)```", README, re.M | re.S)
+    (text,) = re.findall(r"^```\n(\[This .*?)```", README, re.M | re.S)
+    head, ann, mara = text.splitlines()
+    summary = "Summary: Ann wants to walk out at low tide. Mara told her to bring boots."
+    plans = "plans: a walk at low tide"
+
+    assert answer_to(post) == json.loads(answer)
+    assert this_channel() == [head, ann, mara]
+    assert answer_to(attach)["queued"]
+    assert this_channel() == [head, summary, plans, ann, mara]
+    assert answer_to(forget)["status"] == "forgotten"
+    assert this_channel() == [head, summary, plans, mara]
 
 
 def test_the_python_example_prints_the_conversation(run):

@@ -197,7 +197,7 @@ def test_without_the_database_a_read_answers_promptly_and_says_so(place, stack):
         found = place.recall()
         waited = time.monotonic() - began
     finally:
-        stack.postgres.start()
+        place.after_an_outage(stack.postgres.start)
     assert state(found) == ("warm", "unavailable")
     assert found["current"]["lines"]
     assert waited < 1
@@ -223,5 +223,6 @@ def test_a_database_that_hangs_delays_a_read_by_a_bound(place, stack):
     finally:
         for (pid,) in backends:
             os.kill(pid, signal.SIGCONT)
+        place.restart()
     assert max(waits) < 1
     assert sum(waits[1:]) < 0.2

@@ -6,7 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from capture.query import Query
+from capture.export import ExportQuery
+from capture.query import ContextQuery, MemoriesQuery
+from capture.refresh import Refresh
 from capture.settings import Settings as CaptureSettings
 from capture.turn import Message, PersonaResponse, Turn
 from shortterm.telemetry import Metric
@@ -39,7 +41,9 @@ def test_every_metric_is_explained():
     assert first_cells("docs/metrics.md") == set(Metric)
 
 
-@pytest.mark.parametrize("kind", [Turn, Message, PersonaResponse, Query])
+@pytest.mark.parametrize(
+    "kind", [Turn, Message, PersonaResponse, Refresh, MemoriesQuery, ContextQuery, ExportQuery]
+)
 def test_every_field_is_documented(kind):
     names = {field.encode_name for field in msgspec.structs.fields(kind)}
     assert names <= first_cells("docs/api.md")

@@ -8,6 +8,7 @@ from given import message, response, turn_fields
 from shortterm.telemetry import logger
 
 CANARY = "CANARY-7f3a"
+NOTED = {"userId": "u", "channelId": "c"}
 
 
 @pytest.fixture(params=["as deployed", "debugging"])
@@ -46,6 +47,15 @@ def test_no_text_and_no_name_leaves_by_any_other_way_than_the_read(
         call("recall", multiValueQueryStringParameters={CANARY: [CANARY]}),
         call("recall", multiValueQueryStringParameters={"userId": [CANARY + " "]}),
         call("health"),
+        call("summary", body=json.dumps({"userId": CANARY + " ", "summary": CANARY})),
+        call("summary", body=json.dumps(NOTED | {"summary": [CANARY]})),
+        call("summary", body=json.dumps(NOTED | {"categories": {CANARY: [CANARY]}})),
+        call("summary", body=json.dumps(NOTED | {"categories": {CANARY: CANARY}})[:-2]),
+        call("context", multiValueQueryStringParameters={"renderMode": [CANARY]}),
+        call("export", path=f"/v1/users/{CANARY} /export"),
+        call("export", multiValueQueryStringParameters={"after": [CANARY]}),
+        call("forget-user", path=f"/v1/users/{CANARY} /memories"),
+        call("forget-channel", multiValueQueryStringParameters={CANARY: [CANARY]}),
     ]
 
     def broken(*_):
