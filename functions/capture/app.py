@@ -57,7 +57,9 @@ memory = Memory(
     summary_ttl_ms=int(settings.summary_ttl_hours * HOUR_MS),
     clock=now,
 )
-outbox = Outbox(sqs_client(), settings.work_queue_url, capacity=settings.outbox_max_messages)
+outbox = Outbox(
+    sqs_client(), settings.work_queue_url, capacity=settings.outbox_max_messages, now=now
+)
 container = Container(id=uuid.uuid4().hex, since=now())
 durable = Durable(settings, since=container.since, clock=now)
 
@@ -114,6 +116,7 @@ def _captured(outcome: Captured | Skipped) -> Response[str]:
             return _json(HTTPStatus.ACCEPTED, {"status": "skipped", "reason": reason})
         case Captured(turn_id, entries, queued):
             telemetry.count(Metric.TURNS_CAPTURED)
+            telemetry.count(Metric.WORK_WAITING, len(outbox))
             held = memory.size()
             telemetry.count(Metric.MEMORY_ENTRIES, held.entries)
             telemetry.count(Metric.MEMORY_BYTES, held.bytes)

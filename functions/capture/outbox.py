@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from botocore.config import Config
 from botocore.session import get_session
 
+from capture.breaker import Breaker
 from shortterm import telemetry, work
 from shortterm.telemetry import Metric, logger
 from shortterm.work import Work
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 1
 READ_TIMEOUT_S = 2
+# After two tries in a row that failed, and took so long for it that a bot would notice, SQS is left
+# alone: in an outage of minutes few turns pay for a try. What fails at once costs nothing.
+SLOW_S = 0.2
+PATIENCE = 2
+REST_MS = 1_000
+LONGEST_REST_MS = 30_000
 # What SQS takes in one request: so many messages, and less than so many bytes of them (it takes
 # more by now, its emulators and older regions do not).
 BATCH_SIZE = 10
@@ -47,6 +54,11 @@ def sqs_client() -> "SQSClient":
     return cast("SQSClient", client)
 
 
+def wall_clock() -> int:
+    """Return the wall time in ms since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
 class _Posted(NamedTuple):
     number: int
     group: str
@@ -56,8 +68,8 @@ class _Posted(NamedTuple):
 class Outbox:
     """Work on its way to the queue, oldest first, at most `capacity` messages.
 
-    What could not be sent waits here, in this container's memory, and goes with the next turn.
-    `clock` returns seconds.
+    What could not be sent waits here, in this container's memory, and goes with the next turn; in
+    an outage, with the next one after a rest. `clock` returns seconds, `now` the wall time in ms.
     """
 
     def __init__(
@@ -67,11 +79,13 @@ class Outbox:
         *,
         capacity: int,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], int] = wall_clock,
     ) -> None:
         self._client = client
         self._queue_url = queue_url
         self._capacity = capacity
         self._clock = clock
+        self._breaker = Breaker(REST_MS, now, patience=PATIENCE, longest_rest_ms=LONGEST_REST_MS)
         self._waiting: deque[_Posted] = deque()
         self._number = 0
 
@@ -91,7 +105,7 @@ class Outbox:
         while len(self._waiting) > self._capacity or self._bytes() > MAX_BYTES:
             self._waiting.popleft()
             _count_dropped("outbox_full")
-        queued = self._send_waiting(posted)
+        queued = not self._breaker.is_open and self._send_waiting(posted)
         if not queued:
             telemetry.count(Metric.WORK_DEFERRED)
         return queued
@@ -123,6 +137,7 @@ class Outbox:
 
     def _send_batch(self, batch: list[_Posted]) -> list[_Posted]:
         """Send one request; return what SQS accepted, and put what may be tried again back."""
+        began = self._clock()
         try:
             answer = self._client.send_message_batch(
                 QueueUrl=self._queue_url, Entries=[_as_entry(it) for it in batch]
@@ -130,6 +145,8 @@ class Outbox:
         # Whatever breaks behind a delivered reply must not reach the bot (seed: Fault isolation).
         except Exception as error:
             self._waiting.extendleft(reversed(batch))
+            if self._clock() - began >= SLOW_S:
+                self._breaker.failed()
             logger.warning("Work could not be queued", extra=_described(error))
             return []
         failed = {it["Id"]: it for it in answer.get("Failed", ())}
@@ -142,6 +159,7 @@ class Outbox:
                     self._waiting.appendleft(posted)
         accepted = [it for it in batch if str(it.number) not in failed]
         telemetry.count(Metric.WORK_QUEUED, len(accepted))
+        self._breaker.succeeded()
         return accepted
 
 

@@ -72,3 +72,33 @@ def test_a_success_that_another_thread_tells_of_meanwhile_breaks_nothing():
     breaker.failed()
     assert breaker.is_open
     assert not breaker.is_open
+
+
+def test_a_patient_one_lets_single_failures_pass(clock):
+    breaker = Breaker(REST, clock, patience=2)
+    breaker.failed()
+    assert not breaker.is_open
+    breaker.failed()
+    assert breaker.is_open
+
+
+def test_each_further_failure_doubles_the_rest_up_to_the_longest(clock):
+    breaker = Breaker(REST, clock, longest_rest_ms=3 * REST)
+    rests = []
+    for _ in range(4):
+        breaker.failed()
+        began = clock.now
+        while breaker.is_open:
+            clock.now += REST // 2
+        rests.append((clock.now - began) // REST)
+    assert rests == [1, 2, 3, 3]
+
+
+def test_a_success_makes_the_next_rest_short_again(clock):
+    breaker = Breaker(REST, clock, longest_rest_ms=8 * REST)
+    for _ in range(4):
+        breaker.failed()
+    breaker.succeeded()
+    breaker.failed()
+    clock.now += REST
+    assert not breaker.is_open

@@ -199,6 +199,7 @@ def test_the_metrics_tell_what_happened(call, queue, emitted):
         "TurnsCaptured": 1,
         "MemoryEntries": 2,
         "WorkQueued": 1,
+        "WorkWaiting": 0,
         "TurnsSkipped": 2,
         "RecallHits": 1,
         "RecallMisses": 1,

@@ -4,6 +4,7 @@ import boto3
 import pytest
 from faults import (
     FakeQueue,
+    accepting,
     broken,
     refusing_each,
     refusing_first_for_good,
@@ -12,10 +13,18 @@ from faults import (
     too_slow,
     unreachable,
 )
-from given import work
+from given import Clock, work
 from moto import mock_aws
 
-from capture.outbox import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, Outbox, sqs_client
+from capture.outbox import (
+    CONNECT_TIMEOUT_S,
+    LONGEST_REST_MS,
+    PATIENCE,
+    READ_TIMEOUT_S,
+    REST_MS,
+    Outbox,
+    sqs_client,
+)
 from shortterm.work import decode
 
 
@@ -25,8 +34,8 @@ def queue():
 
 
 @pytest.fixture
-def outbox(queue):
-    return Outbox(queue, "https://queue", capacity=100)
+def outbox(queue, clock):
+    return Outbox(queue, "https://queue", capacity=100, now=clock)
 
 
 def turns(queue):
@@ -49,12 +58,77 @@ def test_what_could_not_be_sent_waits_and_goes_with_the_next_turn(outbox, queue,
     assert len(outbox) == 0
 
 
-@pytest.mark.parametrize("fault", [unreachable, too_slow, throttled])
-def test_a_fault_costs_one_request_a_turn(outbox, queue, fault):
+@pytest.mark.parametrize("fault", [unreachable, throttled, refusing_each])
+def test_a_fault_that_shows_at_once_costs_one_request_a_turn(outbox, queue, fault):
     queue.default = fault
     for number in range(15):
         outbox.send(work(f"t{number}"))
     assert queue.requests == 15
+
+
+@pytest.fixture
+def hanging(queue, clock):
+    """An outbox whose queue hangs; returns it, and a way to let the queue answer again."""
+    watch = Clock(0)
+
+    def hang(entries):
+        watch.now += READ_TIMEOUT_S
+        return too_slow(entries)
+
+    queue.default = hang
+    return Outbox(queue, "https://queue", capacity=1_000, clock=watch, now=clock)
+
+
+def test_a_queue_that_hung_twice_in_a_row_is_left_alone(hanging, queue, clock):
+    for number in range(15):
+        assert not hanging.send(work(f"t{number}"))
+    assert queue.requests == PATIENCE
+    assert len(hanging) == 15
+    clock.now += REST_MS - 1
+    hanging.send(work("t15"))
+    assert queue.requests == PATIENCE
+
+
+def test_after_the_rest_one_turn_tries_and_takes_along_what_waits(hanging, queue, clock):
+    for number in range(5):
+        hanging.send(work(f"t{number}"))
+    queue.default = accepting
+    clock.now += REST_MS
+    assert hanging.send(work("t5"))
+    assert turns(queue) == [f"t{number}" for number in range(6)]
+
+
+def test_in_a_long_outage_few_turns_pay_for_a_try(hanging, queue, clock):
+    for number in range(600):
+        hanging.send(work(f"t{number}"))
+        clock.now += 1_000
+    assert queue.requests < 30
+
+
+def test_the_rest_never_gets_longer_than_its_bound(hanging, queue, clock):
+    for number in range(100):
+        hanging.send(work(f"t{number}"))
+        clock.now += LONGEST_REST_MS
+    assert queue.requests == 100
+
+
+def test_a_success_ends_an_outage(hanging, queue, clock):
+    hang = queue.default
+    hanging.send(work("t1"))
+    hanging.send(work("t2"))
+    clock.now += REST_MS
+    queue.default = accepting
+    assert hanging.send(work("t3"))
+    queue.then(hang)
+    assert not hanging.send(work("t4"))
+    assert hanging.send(work("t5"))
+
+
+def test_one_failure_is_no_outage(outbox, queue):
+    for number in range(10):
+        queue.then(unreachable)
+        outbox.send(work(f"a{number}"))
+        assert outbox.send(work(f"b{number}"))
 
 
 def test_the_order_of_turns_is_kept_over_a_long_outage(outbox, queue):
@@ -82,11 +156,17 @@ def test_a_turn_that_sqs_refuses_for_good_is_not_queued(outbox, queue):
 
 
 def test_a_slow_queue_is_not_asked_again_to_catch_up(queue):
-    seconds = iter(range(100))
-    outbox = Outbox(queue, "https://queue", capacity=100, clock=lambda: next(seconds))
+    watch = Clock(0)
+    outbox = Outbox(queue, "https://queue", capacity=100, clock=watch)
+
+    def slowly(entries):
+        watch.now += 1
+        return accepting(entries)
+
     queue.then(*[unreachable] * 30)
     for number in range(30):
         outbox.send(work(f"t{number}"))
+    queue.default = slowly
     requests = queue.requests
     assert not outbox.send(work("t30"))
     assert queue.requests == requests + 1

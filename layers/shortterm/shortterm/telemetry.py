@@ -26,6 +26,7 @@ class Metric(StrEnum):
     WORK_QUEUED = "WorkQueued"
     WORK_DEFERRED = "WorkDeferred"
     WORK_DROPPED = "WorkDropped"
+    WORK_WAITING = "WorkWaiting"
     MEMORY_ENTRIES = "MemoryEntries"
     MEMORY_BYTES = "MemoryBytes"
     RECALL_HITS = "RecallHits"
