@@ -57,11 +57,15 @@ WITH wanted AS MATERIALIZED (
 found AS (
     SELECT m.*, true AS is_wanted
     FROM wanted
-    JOIN short_term_memories AS m
-        ON m.scope = %(kind)s
-        AND m.owner_id = %(owner_id)s
-        AND m.channel_id = wanted.channel_id
-        AND m.persona_id IS NOT DISTINCT FROM wanted.persona_id
+    CROSS JOIN LATERAL (
+        SELECT *
+        FROM short_term_memories AS held
+        WHERE held.scope = %(kind)s
+            AND held.owner_id = %(owner_id)s
+            AND held.channel_id = wanted.channel_id
+            AND held.persona_id IS NOT DISTINCT FROM wanted.persona_id
+        OFFSET 0  -- a probe for each: joined, all rows of the owner would be read
+    ) AS m
     UNION ALL
     SELECT m.*, false
     FROM short_term_memories AS m
