@@ -91,7 +91,7 @@ class FakeRows:
         self._check()
         self.wanted.append(wanted)
         unseen = tuple(it for it in self.tombstones if it.number > obeyed)
-        told = {"live": None, "private_parents": frozenset()} | self.reading
+        told = {"private_parents": frozenset()} | self.reading
         return Reading(rows=self.rows, tombstones=unseen, **told)
 
     def rows_of(self, scopes: Iterable[Scope]) -> tuple[Row, ...]:

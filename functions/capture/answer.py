@@ -44,15 +44,16 @@ class Room:
 
     def __init__(self, room: int = MAX_ANSWER_BYTES) -> None:
         self._room = room
+        self._estimated: list[bytes] = []
         self.truncated = False
 
     def cut_to_fit(self, entry: Remembered) -> Raw:
         """Return `entry` encoded, without its oldest lines if it is too large with them."""
         encoded = _encode(entry)
-        if _weight(encoded) > self._room:
+        if not self._takes(encoded):
             self.truncated = True
             encoded = _encode(self._without_oldest_lines(entry))
-        self._room -= _weight(encoded)
+            self._takes(encoded)
         return Raw(encoded)
 
     def as_many_as_fit(self, entries: Iterable[object]) -> list[Raw]:
@@ -60,12 +61,30 @@ class Room:
         fitting: list[Raw] = []
         for entry in entries:
             encoded = _encode(entry)
-            self._room -= _weight(encoded)
-            if self._room < 0:
+            if not self._takes(encoded):
                 self.truncated = True
                 break
             fitting.append(Raw(encoded))
         return fitting
+
+    def _takes(self, encoded: bytes) -> bool:
+        """Make room for `encoded` if there is enough.
+
+        Escaping doubles it at most. Most answers are so small that nothing need be weighed; what
+        was estimated so is weighed when room gets short.
+        """
+        if 2 * len(encoded) > self._room:
+            self._room += sum(2 * len(it) - _weight(it) for it in self._estimated)
+            self._estimated.clear()
+        if 2 * len(encoded) <= self._room:
+            self._estimated.append(encoded)
+            self._room -= 2 * len(encoded)
+            return True
+        weight = _weight(encoded)
+        if weight > self._room:
+            return False
+        self._room -= weight
+        return True
 
     def _without_oldest_lines(self, entry: Remembered) -> Remembered:
         room = self._room - _weight(_encode(msgspec.structs.replace(entry, lines=())))

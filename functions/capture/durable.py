@@ -67,10 +67,12 @@ class Wanted(Private, frozen=True):
 
 
 class Reading(Private, frozen=True):
-    """What a read found, all as of one moment. `live` is there if it is not among `rows`."""
+    """What a read found, all as of one moment.
+
+    In a guild the live row of the asked channel is among `rows`, whosever rows are read.
+    """
 
     rows: tuple[Row, ...]
-    live: Row | None
     private_parents: frozenset[str]
     tombstones: tuple[Tombstone, ...]
 

@@ -51,7 +51,7 @@ class Recollection(Private, frozen=True):
     durable: Literal["fresh", "unavailable"]
 
 
-_NOTHING_READ = Reading((), None, frozenset(), ())
+_NOTHING_READ = Reading((), frozenset(), ())
 
 
 def _nobody_knows(_: str) -> bool:
@@ -102,6 +102,7 @@ def recall(
         )
 
     rows = {row.scope: row for row in reading.rows}
+    live_row = None if asker.live == asked else rows.pop(asker.live, None)
     hidden = {row.scope for row in reading.rows if row.is_hidden}
     known = (_joined(held.get(it), rows.get(it)) for it in held | rows if it not in hidden)
     shown = list(filter(shows, known))
@@ -110,7 +111,7 @@ def recall(
     others = [it for it in newest_first if it is not current][:limit]
     live = current
     if asker.live != asked:
-        live = _joined(memory.get(asker.live), reading.live) if is_fresh or held else None
+        live = _joined(memory.get(asker.live), live_row) if is_fresh or held else None
     state = _state(asker, memory, held, rows, others if current is None else [current, *others])
     return Recollection(
         current=None if current is None else _remembered(current, memory),

@@ -1,5 +1,11 @@
 """What capture asks Postgres: each statement answers with one JSON document, in one round trip."""
 
+
+def _in_short(statement: str) -> str:
+    """Return `statement` on one line: psycopg reads up to 4,096 characters once, more each time."""
+    return " ".join(statement.split())
+
+
 # Whether a channel is private by what the last turn of its server said: one probe of an index.
 _IS_PRIVATE_NOW = """
             coalesce((
@@ -46,8 +52,9 @@ _TOMBSTONES = """
 # The rows that the container's entries need for the merge, however old, and of the owner's others
 # that are alive the newest which the asker may see. When a user's rows are read in a guild, the
 # live row of the asked channel comes, too. An entry without a row yet may be of a thread whose
-# parent is known as private: those parents are told apart.
-READ = f"""
+# parent is known as private: those parents are told apart. OFFSET 0 keeps the first part a probe
+# for each: joined, all rows of the owner would be read.
+READ = _in_short(f"""
 WITH wanted AS MATERIALIZED (
     SELECT channel_id, nullif(persona, '') AS persona_id, persona
     FROM unnest(
@@ -64,8 +71,16 @@ found AS (
             AND held.owner_id = %(owner_id)s
             AND held.channel_id = wanted.channel_id
             AND held.persona_id IS NOT DISTINCT FROM wanted.persona_id
-        OFFSET 0  -- a probe for each: joined, all rows of the owner would be read
+        OFFSET 0
     ) AS m
+    UNION ALL
+    SELECT m.*, true
+    FROM short_term_memories AS m
+    WHERE %(kind)s = 'user'
+        AND m.scope = 'server'
+        AND m.owner_id = %(server_id)s::text
+        AND m.channel_id = %(channel_id)s
+        AND m.persona_id IS NOT DISTINCT FROM %(persona_id)s::text
     UNION ALL
     SELECT m.*, false
     FROM short_term_memories AS m
@@ -95,7 +110,8 @@ shown AS (
         ) AND (
             m.is_private
             OR {_IS_PRIVATE_NOW.format(channel="m.channel_id")}
-            OR {_IS_PRIVATE_NOW.format(channel="m.parent_channel_id")}
+            OR (m.parent_channel_id IS NOT NULL
+                AND {_IS_PRIVATE_NOW.format(channel="m.parent_channel_id")})
         ) AS is_hidden
     ) AS privacy
     WHERE m.is_wanted OR NOT privacy.is_hidden
@@ -107,15 +123,6 @@ SELECT json_build_object(
         SELECT coalesce(json_agg({_ROW.format(live_at="m.live_at", is_hidden="m.is_hidden")}), '[]')
         FROM shown AS m
     ),
-    'live', (
-        SELECT {_ROW.format(live_at=_LIVE_AT, is_hidden="false")}
-        FROM short_term_memories AS m
-        WHERE %(kind)s = 'user'
-            AND m.scope = 'server'
-            AND m.owner_id = %(server_id)s::text
-            AND m.channel_id = %(channel_id)s
-            AND m.persona_id IS NOT DISTINCT FROM %(persona_id)s::text
-    ),
     'privateParents', ARRAY(
         SELECT parent
         FROM unnest(string_to_array(%(parent_ids)s, ',')) AS parent
@@ -123,7 +130,7 @@ SELECT json_build_object(
     ),
     'tombstones', ({_TOMBSTONES})
 )::text
-"""
+""")
 
 # The rows of at most two scopes of one channel and persona: a user's, and the server's.
 READ_SCOPES = f"""

@@ -276,7 +276,7 @@ def test_tombstones_that_were_obeyed_are_not_asked_for_again(held):
 
 
 def test_the_nudge_in_a_guild_goes_by_the_servers_row_whichever_scope_is_read(held):
-    rows = FakeRows(live=row(ASKED, turns_since_refresh=6))
+    rows = FakeRows(row(ASKED, turns_since_refresh=6))
     assert recalled(held, rows, scope="user").turns_since_refresh == 6
     keep(held)
     assert recalled(held, FakeRows(), scope="user").turns_since_refresh == 1

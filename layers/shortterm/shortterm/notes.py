@@ -37,7 +37,10 @@ class Notes(Private, frozen=True, omit_defaults=True):
     @property
     def told_at(self) -> int:
         """When any of this was last told (ms); 0 for notes that say nothing."""
-        return max(self.summary_told_at or 0, *(it.told_at for it in self.categories), 0)
+        summary_told_at = self.summary_told_at or 0
+        if not self.categories:
+            return summary_told_at
+        return max(summary_told_at, *(it.told_at for it in self.categories))
 
     def holds(self, told_at: int) -> bool:
         """Tell whether anything of this was told then (ms)."""
@@ -59,6 +62,8 @@ def join(one: Notes, other: Notes) -> Notes:
     The newest telling of the summary stands, and the newest of each category; of two at the same
     time the one with the greater text. Over MAX_CATEGORIES the newest stay.
     """
+    if NOTHING in (one, other):
+        return other if one == NOTHING else one
     summary, told_at = max(
         ((it.summary, it.summary_told_at) for it in (one, other)),
         key=lambda told: (told[1] or 0, told[0] or ""),

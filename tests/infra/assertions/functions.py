@@ -154,7 +154,7 @@ def what_a_function_waits_for_ends_before_its_time_out(stack: Template) -> Itera
     connect = _constant(database, "CONNECT_TIMEOUT")
     queue = _constant(outbox, "CONNECT_TIMEOUT") + _constant(outbox, "READ_TIMEOUT")
     waits = {
-        "CaptureFunction": queue + _constant("functions/capture/durable.py", "FORGET"),
+        "CaptureFunction": queue + _constant("functions/capture/durable.py", "PATIENT"),
         "WriterFunction": connect + _constant(database, "STATEMENT_TIMEOUT"),
         "SchemaFunction": connect + _constant("functions/schema/app.py", "STATEMENT_TIMEOUT"),
     }
