@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
-from statistics import median
+from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 
@@ -22,6 +22,10 @@ class Outcome(NamedTuple):
 
     def median(self, name: str) -> float:
         return median(self.rounds[name])
+
+    def percentile(self, name: str, percent: int) -> float:
+        """What `percent` of the rounds stay below; takes some thousand rounds of one call each."""
+        return quantiles(self.rounds[name], n=100)[percent - 1]
 
     def ratio(self, name: str, to: str) -> float:
         """The median of the rounds' ratios: each compares neighbours in time."""

@@ -78,7 +78,9 @@ def _remember(memory: Memory, guild: int, channel: int) -> None:
         ScopeWork(Scope("user", f"u{guild}-{channel}", place, scene.PERSONA), None, live=False),
         ScopeWork(Scope("server", f"g{guild}", place, scene.PERSONA), None, live=True),
     ]
-    window = Window(pack(lines), len(lines), now, server_id=f"g{guild}")
+    window = Window(
+        pack(lines), len(lines), occurred_at=now, captured_at=now, server_id=f"g{guild}"
+    )
     memory.remember(f"t{guild}-{channel}", scopes, window)
 
 

