@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from local.functions import ACCOUNT_ID
 
@@ -60,14 +60,16 @@ class Answer:
 
 def proxy_event(request: Request, request_id: str) -> dict[str, Any]:
     """The REST proxy event. As on AWS the query is decoded and the path is not."""
-    url = urlsplit(request.target if request.target.startswith("/") else f"/{request.target}")
-    resource, path_parameters = _resource(url.path)
+    # Not by urlsplit: to it what follows two slashes is a host.
+    path, _, query_string = request.target.partition("?")
+    path = path if path.startswith("/") else f"/{path}"
+    resource, path_parameters = _resource(path)
     headers = _by_name([*request.headers, *_added_headers(request)])
-    query = _by_name(parse_qsl(url.query, keep_blank_values=True, errors="replace"))
+    query = _by_name(parse_qsl(query_string, keep_blank_values=True, errors="replace"))
     body, is_base64 = _event_body(request.body)
     return {
         "resource": resource,
-        "path": url.path,
+        "path": path,
         "httpMethod": request.method,
         "headers": _last(headers),
         "multiValueHeaders": headers,
@@ -75,7 +77,7 @@ def proxy_event(request: Request, request_id: str) -> dict[str, Any]:
         "multiValueQueryStringParameters": query or None,
         "pathParameters": path_parameters or None,
         "stageVariables": None,
-        "requestContext": _request_context(request, url.path, resource, request_id),
+        "requestContext": _request_context(request, path, resource, request_id),
         "body": body,
         "isBase64Encoded": is_base64,
     }

@@ -25,10 +25,15 @@ class Pool:
         self._stopped = False
 
     @property
+    def slots(self) -> dict[int, Container]:
+        """Those alive, by their slot."""
+        with self._lock:
+            return {slot: it for slot, it in sorted(self._slots.items()) if it.alive}
+
+    @property
     def containers(self) -> list[Container]:
         """Those alive, the oldest slot first."""
-        with self._lock:
-            return [container for _, container in sorted(self._slots.items()) if container.alive]
+        return list(self.slots.values())
 
     @property
     def idle(self) -> int:
@@ -42,14 +47,21 @@ class Pool:
         with self._lock:
             return next((it for it in reversed(self._idle) if it.alive), None)
 
+    @property
+    def busy(self) -> list[Container]:
+        """Those alive that start or run an event, the oldest slot first."""
+        with self._lock:
+            started = sorted(self._slots.items())
+            return [it for _, it in started if it.alive and it not in self._idle]
+
     def invoke(self, event: bytes) -> Outcome:
         """Run one event; when all are busy, wait in line. Raises StackError once stopped."""
-        with self._lease() as container:
+        with self.lease() as container:
             return container.invoke(event)
 
     def warm(self) -> Failure | None:
         """Start one container ahead of need; the failure if it does not come up."""
-        with self._lease() as container:
+        with self.lease() as container:
             return container.wait_until_ready()
 
     def stop(self) -> None:
@@ -63,7 +75,8 @@ class Pool:
             container.kill()
 
     @contextmanager
-    def _lease(self) -> Iterator[Container]:
+    def lease(self) -> Iterator[Container]:
+        """The container that serves next, for as long as the `with` lasts; may wait as `invoke`."""
         container = self._take()
         try:
             yield container

@@ -7,6 +7,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeou
 
 from capture.durable import Away, Page, Reading, Wanted
 from capture.row import Row
+from capture.statements import MOST_TOMBSTONES
 from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone
 
@@ -90,25 +91,27 @@ class FakeRows:
     def read(self, wanted: Wanted, *, obeyed: int) -> Reading:
         self._check()
         self.wanted.append(wanted)
-        unseen = tuple(it for it in self.tombstones if it.number > obeyed)
         told = {"private_parents": frozenset()} | self.reading
-        return Reading(rows=self.rows, tombstones=unseen, **told)
+        return Reading(rows=self.rows, tombstones=self._unseen(obeyed), **told)
 
-    def rows_of(self, scopes: Iterable[Scope]) -> tuple[Row, ...]:
+    def rows_of(self, scopes: Iterable[Scope], *, obeyed: int) -> Page:
         self._check()
         asked = set(scopes)
-        return tuple(row for row in self.rows if row.scope in asked)
+        return Page(tuple(row for row in self.rows if row.scope in asked), self._unseen(obeyed))
 
     def export(self, user_id: str, after: Scope | None, *, most: int, obeyed: int) -> Page:
         self._check()
         found = [it for it in self.rows if (it.kind, it.owner_id) == ("user", user_id)]
         if after is not None:
             found = found[[it.scope for it in found].index(after) + 1 :]
-        return Page(tuple(found[:most]), self.tombstones)
+        return Page(tuple(found[:most]), self._unseen(obeyed))
 
     def forget(self, subject: Any, subject_id: str, *, now: int) -> Tombstone:
         self._check()
         return Tombstone(len(self.tombstones) + 1, subject, subject_id, now)
+
+    def _unseen(self, obeyed: int) -> tuple[Tombstone, ...]:
+        return tuple(it for it in self.tombstones if it.number > obeyed)[:MOST_TOMBSTONES]
 
     def _check(self) -> None:
         if self.away:

@@ -24,6 +24,7 @@ from capture.answer import memories
 from capture.attach import Attached, attach
 from capture.context import render
 from capture.durable import Away, Durable
+from capture.entry import Entry
 from capture.export import ExportQuery, export
 from capture.forgetting import forget
 from capture.memory import Memory
@@ -34,6 +35,7 @@ from capture.recall import Container, Recollection, recall
 from capture.settings import Settings
 from shortterm import settings as environment
 from shortterm import telemetry
+from shortterm.silence import silence_libraries
 from shortterm.telemetry import Metric, logger
 from shortterm.tombstone import Subject
 from shortterm.wire import Id, Mismatch, mismatch
@@ -50,6 +52,7 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
+silence_libraries()
 settings = environment.load(Settings)
 memory = Memory(
     max_bytes=settings.memory_max_bytes,
@@ -136,16 +139,8 @@ def put_summary() -> Response[str]:
 
 def _attached(attached: Attached) -> Response[str]:
     telemetry.count(Metric.NOTES_ATTACHED)
-    scopes = [
-        {
-            "key": it.scope.key,
-            "summaryCharacters": len(it.notes.summary or ""),
-            "categories": it.notes.by_category,
-            "turnsSinceRefresh": it.turns_since_refresh,
-            "lastRefreshedTurn": it.last_refreshed_turn,
-        }
-        for it in attached.entries
-    ]
+    withheld = settings.recall_without_database == "withhold" and not attached.is_verified
+    scopes = [{"key": it.scope.key, **({} if withheld else _noted(it))} for it in attached.entries]
     answer = {
         "status": "attached" if attached.stands else "superseded",
         "occurredAt": attached.told_at,
@@ -154,6 +149,15 @@ def _attached(attached: Attached) -> Response[str]:
         "queued": attached.queued,
     }
     return _json(HTTPStatus.OK, answer)
+
+
+def _noted(entry: Entry) -> dict[str, object]:
+    return {
+        "summaryCharacters": len(entry.notes.summary or ""),
+        "categories": entry.notes.by_category,
+        "turnsSinceRefresh": entry.turns_since_refresh,
+        "lastRefreshedTurn": entry.last_refreshed_turn,
+    }
 
 
 @api.get("/v1/memories")
@@ -293,8 +297,12 @@ class _NoParameters(msgspec.Struct):
 
 
 def _request_id() -> str:
+    """Return the gateway's id of the request; another one if a client had its own words for it."""
     event = api.current_event.raw_event
-    return str(event.get("requestContext", {}).get("requestId") or uuid.uuid4())
+    try:
+        return msgspec.convert(event["requestContext"]["requestId"], Id)
+    except (KeyError, TypeError, msgspec.ValidationError):
+        return str(uuid.uuid4())
 
 
 def _json(status: HTTPStatus, body: object) -> Response[str]:

@@ -1,12 +1,11 @@
 """The use case: a bot attaches a summary and categories to a scope, and the cadence starts anew."""
 
-from collections.abc import Iterable
-
 from msgspec import Struct
 
 from capture.durable import Away, Durable
 from capture.entry import Entry, Window, empty_window
 from capture.memory import Memory
+from capture.obedience import obedient
 from capture.outbox import Outbox
 from capture.refresh import Refresh
 from capture.row import Row
@@ -20,13 +19,15 @@ from shortterm.work import NotesWork, ScopeWork
 class Attached(Struct, frozen=True):
     """The notes are joined into `entries`, as told at `told_at` (ms).
 
-    `stands` is false if everything told was told anew later. `is_cut` tells that the summary was
-    too long, `queued` whether SQS has the durable work.
+    `stands` is false if everything told was told anew later, `is_verified` if the rows could not be
+    read: then they may hold what was forgotten elsewhere. `is_cut` tells that the summary was too
+    long, `queued` whether SQS has the durable work.
     """
 
     entries: list[Entry]
     told_at: int
     stands: bool
+    is_verified: bool
     is_cut: bool
     queued: bool
 
@@ -49,30 +50,27 @@ def attach(
         persona_id=None if refresh.persona_id is None else str(refresh.persona_id),
         lineage_id=None if refresh.persona_lineage_id is None else str(refresh.persona_lineage_id),
     )
-    rows = _rows(scopes, durable)
+    try:
+        wanted = [it.scope for it in scopes]
+        page = obedient(memory, lambda obeyed: durable.rows_of(wanted, obeyed=obeyed))
+        rows, is_verified = {row.scope: row for row in page.rows}, True
+    except Away:
+        rows, is_verified = {}, False
     for it in scopes:
         _check_categories(told, memory, it.scope, rows.get(it.scope), now)
 
     place = _place(refresh, memory, now)
     entries = [_note(it, told, place, rows.get(it.scope), memory, now) for it in scopes]
     queued = outbox.send(_work(scopes, told, place))
-    stands = any(it.notes.holds(told_at) for it in entries)
-    return Attached(entries, told_at, stands, refresh.is_too_long, queued)
-
-
-def _rows(scopes: Iterable[ScopeWork], durable: Durable) -> dict[Scope, Row]:
-    """Return what is durable of `scopes`; without the database memory has to do."""
-    try:
-        return {row.scope: row for row in durable.rows_of(it.scope for it in scopes)}
-    except Away:
-        return {}
+    stands = any(it.notes.holds(told) for it in entries)
+    return Attached(entries, told_at, stands, is_verified, refresh.is_too_long, queued)
 
 
 def _check_categories(told: Notes, memory: Memory, scope: Scope, row: Row | None, now: int) -> None:
     entry = memory.get(scope)
     held = NOTHING if entry is None else entry.notes
     # What a read would not show any more does not count: the newest will stand.
-    durable = NOTHING if row is None or row.live_at + memory.ttl_ms <= now else row.notes
+    durable = row.notes if row is not None and memory.lives(row.entry, now) else NOTHING
     removed = {it.name for it in told.categories if it.text is None}
     names = durable.by_category.keys() | held.by_category.keys() | told.by_category.keys()
     if len(names - removed) > MAX_CATEGORIES:

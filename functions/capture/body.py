@@ -34,9 +34,10 @@ class Reader:
 
         Raises Mismatch for what is not JSON, and for a key that is given twice.
         """
-        reader = self._json_with_surrogates if _may_hold_surrogates(body) else self._json
         try:
-            return reader.decode(body)
+            if _may_hold_surrogates(body):
+                return _encodable(self._json_with_surrogates.decode(body))
+            return self._json.decode(body)
         except (json.JSONDecodeError, RecursionError):
             raise Mismatch("body", "a JSON object") from None
         except ValueError:
@@ -56,12 +57,18 @@ class Reader:
 
     def _encodable_once(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         """Return the same with U+FFFD for lone surrogates, in keys and in values."""
-        return self._once(
-            [
-                (encodable(key), encodable(value) if isinstance(value, str) else value)
-                for key, value in pairs
-            ]
-        )
+        return self._once([(encodable(key), _encodable(value)) for key, value in pairs])
+
+
+def _encodable(value: Any) -> Any:
+    """Return `value` with U+FFFD for lone surrogates; objects in it have been seen to."""
+    match value:
+        case str():
+            return encodable(value)
+        case list():
+            return [_encodable(it) for it in value]
+        case _:
+            return value
 
 
 def _not_a_number(_: str) -> NoReturn:

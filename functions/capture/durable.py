@@ -29,6 +29,8 @@ T = TypeVar("T")
 # What a read may take: on the server, and with the way there and back.
 READ_STATEMENT_MS = 300
 READ_S = 0.33
+# The first connection of a container: the driver is imported, a token made, TLS agreed on.
+CONNECT_S = 1.5
 # Forgetting waits for the writers that are at work, and then for what it deletes; nobody waits for
 # an export with a prompt.
 PATIENT_STATEMENT_MS = 10_000
@@ -66,22 +68,25 @@ class Wanted(Private, frozen=True):
     summary_alive_since: int
 
 
-class Reading(Private, frozen=True):
-    """What a read found, all as of one moment.
+class Page(Private, frozen=True):
+    """Rows, and the tombstones that go before them, all as of one moment."""
+
+    rows: tuple[Row, ...]
+    tombstones: tuple[Tombstone, ...]
+
+    @property
+    def may_be_behind(self) -> bool:
+        """Whether there may be tombstones after these."""
+        return len(self.tombstones) >= statements.MOST_TOMBSTONES
+
+
+class Reading(Page, frozen=True):
+    """What a recall found, and which of the wanted channels above are private.
 
     In a guild the live row of the asked channel is among `rows`, whosever rows are read.
     """
 
-    rows: tuple[Row, ...]
     private_parents: frozenset[str]
-    tombstones: tuple[Tombstone, ...]
-
-
-class Page(Private, frozen=True):
-    """A part of a user's rows, in the order of their keys."""
-
-    rows: tuple[Row, ...]
-    tombstones: tuple[Tombstone, ...]
 
 
 class Durable:
@@ -120,7 +125,8 @@ class Durable:
             "channel_ids": ",".join(it.channel_id for it in wanted.scopes),
             "personas": ",".join(it.persona_id or "" for it in wanted.scopes),
             "parent_ids": ",".join(wanted.parent_ids),
-            "most": wanted.limit + len(wanted.scopes),
+            # The live row of the asked channel comes beside them.
+            "most": wanted.limit + len(wanted.scopes) + 1,
             "oldest": min(wanted.alive_since, wanted.summary_alive_since),
             "alive_since": wanted.alive_since,
             "summary_alive_since": wanted.summary_alive_since,
@@ -128,7 +134,7 @@ class Durable:
         }
         return self._ask(statements.READ, parameters, Reading)
 
-    def rows_of(self, scopes: Iterable[Scope]) -> tuple[Row, ...]:
+    def rows_of(self, scopes: Iterable[Scope], *, obeyed: int) -> Page:
         """Return the rows of a user's and a server's scope of one channel and persona.
 
         Raises Away.
@@ -140,8 +146,9 @@ class Durable:
             "server_id": owners["server"].owner_id if "server" in owners else None,
             "channel_id": one.channel_id,
             "persona_id": one.persona_id,
+            **self._unseen(obeyed),
         }
-        return self._ask(statements.READ_SCOPES, parameters, tuple[Row, ...])
+        return self._ask(statements.READ_SCOPES, parameters, Page)
 
     def export(self, user_id: str, after: Scope | None, *, most: int, obeyed: int) -> Page:
         """Return up to `most` rows of a user in the order of their keys, from behind `after`.
@@ -184,13 +191,34 @@ class Durable:
         if self._breaker.is_open:
             telemetry.count(Metric.ROWS_UNAVAILABLE)
             raise Away
-        database = self._open()
+        if not self._was_connected:
+            within_s = max(within_s, CONNECT_S)
         try:
-            return self._aside.run(lambda: self._watched(database, act, within_s), within_s)
+            return self._aside.run(lambda: self._watched(act, within_s), within_s)
         # A read is answered whatever breaks behind it.
         except Exception as error:
-            self._note_failure(error)
+            telemetry.count(Metric.ROWS_UNAVAILABLE)
+            if isinstance(error, TimeoutError):
+                self._breaker.failed()
+            if not isinstance(error, Busy):
+                logger.warning("The database is not to be had", extra=_described(error))
             raise Away from None
+
+    def _watched(self, act: "Callable[[Connection[Any]], T]", within_s: float) -> T:
+        """Run `act` aside; what comes of it counts also when nobody waits for it any more."""
+        from shortterm.database import Unavailable
+
+        began = self._clock()
+        try:
+            value = self._open().run(act)
+        except Unavailable:
+            self._breaker.failed()
+            raise
+        self._was_connected = True
+        # A database that answers, but always too late, is left alone like one that does not.
+        if self._clock() - began <= within_s * 1_000:
+            self._breaker.succeeded()
+        return value
 
     def _open(self) -> "Database":
         if self._database is None:
@@ -204,34 +232,13 @@ class Durable:
             )
         return self._database
 
-    def _watched(
-        self, database: "Database", act: "Callable[[Connection[Any]], T]", within_s: float
-    ) -> T:
-        """Run `act` aside; what comes of it counts also when nobody waits for it any more."""
-        began = self._clock()
-        try:
-            value = database.run(act)
-        except Exception:
-            self._breaker.failed()
-            raise
-        # A database that answers, but always too late, is left alone like one that does not.
-        if not self._was_connected or self._clock() - began <= within_s * 1_000:
-            self._breaker.succeeded()
-        self._was_connected = True
-        return value
 
-    def _note_failure(self, error: Exception) -> None:
+def _described(error: Exception) -> dict[str, Any]:
+    try:
         from shortterm.database import describe
-
-        if isinstance(error, TimeoutError) and not self._was_connected:
-            # A first connection may take longer than a read can wait: the next one finds it made.
-            return
-        telemetry.count(Metric.ROWS_UNAVAILABLE)
-        if isinstance(error, Busy):
-            return
-        if isinstance(error, TimeoutError):
-            self._breaker.failed()
-        logger.warning("The database is not to be had", extra=describe(error))
+    except ImportError:
+        return telemetry.describe(error)
+    return describe(error)
 
 
 def _one(

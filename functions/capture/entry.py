@@ -67,6 +67,25 @@ class Window(Private, frozen=True, eq=False, gc=False):
         left = tuple(it for it in self._signed_lines() if it.author_id not in gone)
         return msgspec.structs.replace(self, packed_lines=pack(left), length=len(left))
 
+    def placed_as(self, other: "Window") -> "Window":
+        """Return the window where `other` says that it is, as far as that is unknown or newer.
+
+        Of two at the same time the one stands that says private.
+        """
+        is_private = self.is_private
+        if other.occurred_at > self.occurred_at:
+            is_private = other.is_private
+        elif other.occurred_at == self.occurred_at:
+            is_private = is_private or other.is_private
+        server_id = self.server_id or other.server_id
+        parent_id = self.parent_channel_id or other.parent_channel_id
+        place = (server_id, parent_id, is_private)
+        if place == (self.server_id, self.parent_channel_id, self.is_private):
+            return self
+        return msgspec.structs.replace(
+            self, server_id=server_id, parent_channel_id=parent_id, is_private=is_private
+        )
+
     def _gone(self, authors: tuple[str | None, ...], forgotten: Forgotten) -> set[int]:
         """Return the places of the authors that were forgotten after this was captured."""
         return {
@@ -104,7 +123,7 @@ def pack(lines: tuple[Line, ...]) -> bytes:
 class Entry(Private, frozen=True, gc=False):
     """A scope's window, notes and cadence; times are in ms since the epoch, by the container.
 
-    Nothing in it was captured before `created_at`.
+    No line in it was captured, and nothing here told, before `created_at`.
     """
 
     scope: Scope
@@ -147,6 +166,8 @@ class Entry(Private, frozen=True, gc=False):
             self,
             notes=notes,
             updated_at=now if is_news else self.updated_at,
+            # As with a turn: a clock that stepped back must not hide it from a tombstone.
+            created_at=min(self.created_at, now),
             persona_lineage_id=self.persona_lineage_id or lineage_id,
             turns_since_refresh=self.turns_since_refresh - turns,
             last_refreshed_turn=self.last_refreshed_turn + turns,
@@ -158,12 +179,9 @@ class Entry(Private, frozen=True, gc=False):
         Of two cadences the one that was refreshed later is newer, else the one that counts more.
         """
         newer = max(self, other, key=_cadence_age)
-        window = self.window
-        if other.window.occurred_at > window.occurred_at:
-            window = msgspec.structs.replace(window, is_private=other.window.is_private)
         return msgspec.structs.replace(
             self,
-            window=window,
+            window=self.window.placed_as(other.window),
             updated_at=max(self.updated_at, other.updated_at),
             persona_lineage_id=self.persona_lineage_id or other.persona_lineage_id,
             turns_since_refresh=newer.turns_since_refresh,

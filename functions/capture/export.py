@@ -1,13 +1,15 @@
 """The use case: everything that is known about a user, for the user (design, section 4)."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from capture.answer import MAX_ANSWER_BYTES, Room
 from capture.durable import Durable
 from capture.memory import Memory
+from capture.obedience import obedient
 from capture.recall import Container
 from capture.remembered import Remembered, remembered
 from capture.row import Row
@@ -17,13 +19,15 @@ from shortterm.wire import Mismatch, Private
 # How many rows one answer has room for; the rest comes with the next.
 ROWS = 1_000
 
+_KEY_FIELDS = ("kind", "ownerId", "channelId", "personaId")
+
 NOT_INCLUDED = (
     "the memory of other containers: lines captured there, for as long as their entries live",
     "work on its way to the database: posted within the last seconds, or while it was away",
 )
 
 
-class ExportQuery(Struct, frozen=True, rename="camel"):
+class ExportQuery(Private, frozen=True):
     """The parameters of an export: `after` is the `next` of the answer before."""
 
     after: str | None = None
@@ -86,8 +90,9 @@ def export(
 ) -> Export:
     """Return what is durable about `user_id`, and what this container remembers. Raises Away."""
     after = None if query.after is None else _scope_after(query.after, user_id)
-    reading = durable.export(user_id, after, most=ROWS + 1, obeyed=memory.obeyed)
-    memory.obey(reading.tombstones)
+    reading = obedient(
+        memory, lambda obeyed: durable.export(user_id, after, most=ROWS + 1, obeyed=obeyed)
+    )
     rows = Room(MAX_ANSWER_BYTES // 2).as_many_as_fit(map(_exported, reading.rows[:ROWS]))
     more = len(rows) < len(reading.rows)
     room = Room(MAX_ANSWER_BYTES // 2)
@@ -142,6 +147,9 @@ def _exported(row: Row) -> ExportedRow:
 def _scope_after(key: str, user_id: str) -> Scope:
     """Return the scope of a user's key. Raises Mismatch."""
     parts = key.split(":")
-    if parts[:3] != ["shortterm", "user", user_id] or len(parts) not in (4, 5):
-        raise Mismatch("after", "the `next` of an answer for this user")
-    return Scope("user", user_id, *parts[3:])
+    if parts[:3] == ["shortterm", "user", user_id] and len(parts) in (4, 5):
+        fields = zip(_KEY_FIELDS, parts[1:], strict=False)
+        # Nothing but ids: what Postgres refuses would look like a database that is away.
+        with suppress(msgspec.ValidationError):
+            return msgspec.convert(dict(fields), Scope)
+    raise Mismatch("after", "the `next` of an answer for this user")

@@ -6,6 +6,7 @@ the clock once, so that nothing expires in the middle of it.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -95,11 +96,8 @@ class Memory:
         scope = start.scope
         held = self._entries.get(scope)
         entry = change(held or start)
-        if self._expires_at(scope, entry) > self._now:
-            self._put(entry, held)
-            self._evict()
-        elif held is not None:
-            self._release(self._entries.pop(scope))
+        self._keep(entry, held)
+        self._evict()
         return entry
 
     def forget(self, tombstone: Tombstone) -> int:
@@ -187,6 +185,10 @@ class Memory:
         """Tell whether the rows knew `channel_id` as private when they were last read."""
         return channel_id in self._told_private
 
+    def lives(self, entry: Entry, now: int) -> bool:
+        """Tell whether `entry`, held or read from a row, has not expired at `now` (ms)."""
+        return self._expires_at(entry.scope, entry) > now
+
     def size(self) -> Size:
         """Return how much is held that has not expired."""
         self._tick()
@@ -199,6 +201,13 @@ class Memory:
     def _expires_at(self, _: Scope, entry: Entry) -> int:
         return entry.updated_at + (self.summary_ttl_ms if entry.notes.summary else self.ttl_ms)
 
+    def _keep(self, entry: Entry, replaced: Entry | None) -> None:
+        """Put `entry` in place of `replaced`, or nothing if its life is over by now."""
+        if self.lives(entry, self._now):
+            self._put(entry, replaced)
+        elif replaced is not None:
+            self._release(self._entries.pop(entry.scope))
+
     def _put(self, entry: Entry, replaced: Entry | None) -> None:
         scope = entry.scope
         self._entries[scope] = entry
@@ -206,8 +215,20 @@ class Memory:
         if replaced is not None:
             self._let_go(replaced)
         if replaced is None or entry.updated_at != replaced.updated_at:
-            self._owners[scope.kind].add(scope.owner_id, scope)
-            self._channels.add(scope.channel_id, scope)
+            self._list(self._owners[scope.kind], scope.owner_id, entry)
+            self._list(self._channels, scope.channel_id, entry)
+
+    def _list(self, index: Index[str], key: str, entry: Entry) -> None:
+        """Put `entry` where its time belongs: first, unless it was last updated in the past."""
+        index.add(key, entry.scope)
+        if entry.updated_at < self._now:
+            others = (it for it in index.newest_first(key) if it != entry.scope)
+            newer = takewhile(lambda it: self._is_newer(it, entry), others)
+            for scope in reversed(list(newer)):
+                index.add(key, scope)
+
+    def _is_newer(self, scope: Scope, than: Entry) -> bool:
+        return self._entries.peek(scope).updated_at > than.updated_at
 
     def _forget_entries(self, tombstone: Tombstone) -> int:
         self._tick()
@@ -218,7 +239,7 @@ class Memory:
             if tombstone.covers(entry.scope, entry.window.captured_at):
                 self._release(self._entries.pop(entry.scope))
             else:
-                self._put(entry.afresh(), entry)
+                self._keep(entry.afresh(), entry)
         return len(old)
 
     def _scrub(self, forgotten: Forgotten) -> None:

@@ -29,7 +29,7 @@ LONGEST_REST_MS = 30_000
 # more by now, its emulators and older regions do not).
 BATCH_SIZE = 10
 BATCH_BYTES = 250_000
-# What may wait at most: a message about a turn is small, one with a summary may have 50 KB.
+# What may wait at most: a message about a turn is small, one with notes may have 90 KB.
 MAX_BYTES = 8 * 2**20
 # What waited is sent in further requests only as long as a turn has taken less than this: a long
 # outage is not made up for by one slow turn.
@@ -87,6 +87,7 @@ class Outbox:
         self._clock = clock
         self._breaker = Breaker(REST_MS, now, patience=PATIENCE, longest_rest_ms=LONGEST_REST_MS)
         self._waiting: deque[_Posted] = deque()
+        self._bytes = 0
         self._number = 0
 
     def __len__(self) -> int:
@@ -102,8 +103,9 @@ class Outbox:
         self._number += 1
         posted = _Posted(self._number, sent.group, work.encode(sent))
         self._waiting.append(posted)
-        while len(self._waiting) > self._capacity or self._bytes() > MAX_BYTES:
-            self._waiting.popleft()
+        self._bytes += len(posted.body)
+        while len(self._waiting) > self._capacity or self._bytes > MAX_BYTES:
+            self._take_oldest()
             _count_dropped("outbox_full")
         queued = not self._breaker.is_open and self._send_waiting(posted)
         if not queued:
@@ -129,11 +131,17 @@ class Outbox:
             room -= len(self._waiting[0].body)
             if batch and room < 0:
                 break
-            batch.append(self._waiting.popleft())
+            batch.append(self._take_oldest())
         return batch
 
-    def _bytes(self) -> int:
-        return sum(len(it.body) for it in self._waiting)
+    def _take_oldest(self) -> _Posted:
+        oldest = self._waiting.popleft()
+        self._bytes -= len(oldest.body)
+        return oldest
+
+    def _put_back(self, oldest: _Posted) -> None:
+        self._waiting.appendleft(oldest)
+        self._bytes += len(oldest.body)
 
     def _send_batch(self, batch: list[_Posted]) -> list[_Posted]:
         """Send one request; return what SQS accepted, and put what may be tried again back."""
@@ -144,7 +152,8 @@ class Outbox:
             )
         # Whatever breaks behind a delivered reply must not reach the bot (seed: Fault isolation).
         except Exception as error:
-            self._waiting.extendleft(reversed(batch))
+            for posted in reversed(batch):
+                self._put_back(posted)
             if self._clock() - began >= SLOW_S:
                 self._breaker.failed()
             logger.warning("Work could not be queued", extra=_described(error))
@@ -156,7 +165,7 @@ class Outbox:
                     # SQS will never take it: waiting would only block the others.
                     _count_dropped(failure["Code"])
                 else:
-                    self._waiting.appendleft(posted)
+                    self._put_back(posted)
         accepted = [it for it in batch if str(it.number) not in failed]
         telemetry.count(Metric.WORK_QUEUED, len(accepted))
         self._breaker.succeeded()

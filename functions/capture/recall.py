@@ -9,6 +9,7 @@ from msgspec import Struct
 from capture.durable import Away, Durable, Reading, Wanted
 from capture.entry import Entry
 from capture.memory import Memory
+from capture.obedience import obedient
 from capture.query import Asker
 from capture.remembered import Remembered, remembered
 from capture.row import Row
@@ -51,7 +52,7 @@ class Recollection(Private, frozen=True):
     durable: Literal["fresh", "unavailable"]
 
 
-_NOTHING_READ = Reading((), frozenset(), ())
+_NOTHING_READ = Reading((), (), frozenset())
 
 
 def _nobody_knows(_: str) -> bool:
@@ -81,37 +82,42 @@ def recall(
     held = _held(asker, asked, memory, limit)
     wanted = _wanted(asker, asked, held, memory, limit, telling, now)
     is_private: Callable[[str], bool]
+    withheld = False
     try:
-        reading = durable.read(wanted, obeyed=memory.obeyed)
+        reading = obedient(memory, lambda obeyed: durable.read(wanted, obeyed=obeyed))
     except Away:
         is_fresh, reading = False, _NOTHING_READ
         is_private = memory.was_told_private
-        held = {} if without_database == "withhold" else held
+        withheld = without_database == "withhold"
+        held = {} if withheld else held
     else:
         is_fresh, is_private = True, reading.private_parents.__contains__
         _learn_privacy(asker, wanted, reading, memory)
-        if reading.tombstones:
-            memory.obey(reading.tombstones)
-            held = _held(asker, asked, memory, limit)
+        held = _held(asker, asked, memory, limit) if reading.tombstones else held
 
     def shows(entry: Entry | None) -> TypeGuard[Entry]:
         return (
             entry is not None
             and _may_see(asker, entry, memory, is_private)
-            and _is_alive(entry, memory, now)
+            and memory.lives(entry, now)
         )
 
     rows = {row.scope: row for row in reading.rows}
     live_row = None if asker.live == asked else rows.pop(asker.live, None)
     hidden = {row.scope for row in reading.rows if row.is_hidden}
-    known = (_joined(held.get(it), rows.get(it)) for it in held | rows if it not in hidden)
+    # What memory holds of a row that only others or a lineage brought up belongs to it, too.
+    known = (
+        _joined(held.get(it) or memory.get(it), rows.get(it))
+        for it in held | rows
+        if it not in hidden
+    )
     shown = list(filter(shows, known))
     current = next((it for it in shown if it.scope == asked), None)
     newest_first = sorted(shown, key=lambda it: it.updated_at, reverse=True)
     others = [it for it in newest_first if it is not current][:limit]
     live = current
     if asker.live != asked:
-        live = _joined(memory.get(asker.live), live_row) if is_fresh or held else None
+        live = None if withheld else _joined(memory.get(asker.live), live_row)
     state = _state(asker, memory, held, rows, others if current is None else [current, *others])
     return Recollection(
         current=None if current is None else _remembered(current, memory),
@@ -201,11 +207,6 @@ def _joined(entry: Entry | None, row: Row | None) -> Entry | None:
     return row.entry if entry is None else entry.joined(row.entry)
 
 
-def _is_alive(entry: Entry, memory: Memory, now: int) -> bool:
-    life = memory.summary_ttl_ms if entry.notes.summary else memory.ttl_ms
-    return entry.updated_at + life > now
-
-
 def _state(
     asker: Asker,
     memory: Memory,
@@ -217,7 +218,8 @@ def _state(
         return "cold"
     for scope in (it.scope for it in shown):
         turned_at = rows[scope].last_turn_at if scope in rows else None
-        seen_at = held[scope].window.occurred_at if scope in held else -1
+        entry = held.get(scope) or memory.get(scope)
+        seen_at = entry.window.occurred_at if entry else -1
         if turned_at is not None and turned_at > seen_at:
             return "stale"
     return "warm"

@@ -40,14 +40,21 @@ _ROW = """
         {is_hidden}
     )"""
 
+# So many tombstones come at once; the next read goes on from there.
+MOST_TOMBSTONES = 5_000
+
 # The tombstones that a container has not seen: earlier ones than its memory cannot concern it.
-_TOMBSTONES = """
+_TOMBSTONES = f"""
     SELECT coalesce(json_agg(json_build_object(
         'number', number, 'subject', subject, 'subject_id', subject_id,
         'forgotten_at', trunc(extract(epoch FROM forgotten_at) * 1000)::bigint
     ) ORDER BY number), '[]')
-    FROM tombstones
-    WHERE number > %(obeyed)s AND forgotten_at >= to_timestamp(%(since)s / 1000.0::float8)"""
+    FROM (
+        SELECT * FROM tombstones
+        WHERE number > %(obeyed)s AND forgotten_at >= to_timestamp(%(since)s / 1000.0::float8)
+        ORDER BY number
+        LIMIT {MOST_TOMBSTONES}
+    ) AS unseen"""
 
 # The rows that the container's entries need for the merge, however old, and of the owner's others
 # that are alive the newest which the asker may see. When a user's rows are read in a guild, the
@@ -134,11 +141,16 @@ SELECT json_build_object(
 
 # The rows of at most two scopes of one channel and persona: a user's, and the server's.
 READ_SCOPES = f"""
-SELECT coalesce(json_agg({_ROW.format(live_at=_LIVE_AT, is_hidden="false")}), '[]')::text
-FROM short_term_memories AS m
-WHERE (m.scope, m.owner_id) IN (('user', %(user_id)s), ('server', %(server_id)s::text))
-    AND m.channel_id = %(channel_id)s
-    AND m.persona_id IS NOT DISTINCT FROM %(persona_id)s::text
+SELECT json_build_object(
+    'rows', (
+        SELECT coalesce(json_agg({_ROW.format(live_at=_LIVE_AT, is_hidden="false")}), '[]')
+        FROM short_term_memories AS m
+        WHERE (m.scope, m.owner_id) IN (('user', %(user_id)s), ('server', %(server_id)s::text))
+            AND m.channel_id = %(channel_id)s
+            AND m.persona_id IS NOT DISTINCT FROM %(persona_id)s::text
+    ),
+    'tombstones', ({_TOMBSTONES})
+)::text
 """
 
 # Every row of a user, however old, in the order of their keys, from behind a key.

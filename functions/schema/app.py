@@ -11,6 +11,7 @@ from schema.migrate import Edited, migrate, read
 from schema.settings import Settings
 from shortterm import settings as environment
 from shortterm.database import Unavailable, connect, describe
+from shortterm.silence import silence_libraries
 from shortterm.telemetry import logger
 
 # A migration may rewrite a table; the function's own time-out is longer.
@@ -20,6 +21,7 @@ STATEMENT_TIMEOUT_MS = 240_000
 CONNECT_FOR_S = 60
 CONNECT_EVERY_S = 2
 
+silence_libraries()
 settings = environment.load(Settings)
 
 

@@ -17,6 +17,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from shortterm import settings as environment
 from shortterm import telemetry
 from shortterm.database import Database, Unavailable, describe
+from shortterm.silence import silence_libraries
 from shortterm.telemetry import Metric, logger
 from shortterm.wire import Mismatch
 from shortterm.work import Work, decode
@@ -24,6 +25,7 @@ from writer import janitor, store
 from writer.batch import Outcome, WholeBatch
 from writer.settings import Settings
 
+silence_libraries()
 settings = environment.load(Settings)
 database = Database(settings, application_name="shortterm-writer")
 processor = WholeBatch()
@@ -37,14 +39,21 @@ class UnknownEvent(ValueError):
     """An event that this function is not for; says nothing of what is in it."""
 
 
+class Unexpected(Exception):
+    """A fault of our own; says nothing of it, since the runtime logs the words of what is raised.
+
+    An SQS event comes back as a whole.
+    """
+
+
 def handler(
     event: dict[str, Any], context: LambdaContext
 ) -> PartialItemFailureResponse | dict[str, Any]:
     """Apply an SQS event; answer with the messages that must come back (`batchItemFailures`).
 
     The scheduled event `{"action": "tidy"}` runs the janitor instead; answers what it deleted.
-    Raises UnknownEvent for an event that is neither, and Unavailable when the janitor finds no
-    database.
+    Raises UnknownEvent for an event that is neither, Unavailable when the janitor finds no
+    database, and Unexpected for anything else.
     """
     try:
         match event:
@@ -54,6 +63,11 @@ def handler(
                 return tidy(context)._asdict()
             case _:
                 raise UnknownEvent('expected an SQS event or {"action": "tidy"}')
+    except (UnknownEvent, Unavailable):
+        raise
+    except Exception as error:
+        logger.error("An event could not be handled", extra=telemetry.describe(error))
+        raise Unexpected("see the log") from None
     finally:
         telemetry.flush()
 

@@ -79,12 +79,12 @@ def tidy(
     there. Raises Unavailable and what Postgres raises: what was deleted until then is counted.
     """
     tidied = [_tidy(database, task, remaining_ms, batch) for task in _tasks(settings, now)]
-    (rows, ledger, tombstones), done = zip(*tidied, strict=True)
+    (ledger, tombstones, rows), done = zip(*tidied, strict=True)
     return Tidied(rows, ledger, tombstones, complete=all(done))
 
 
 def _tasks(settings: Settings, now: int) -> Iterator[_Task]:
-    """Say what goes, from when: a tombstone outlives whatever it may have to keep away."""
+    """Say what goes, from when: a tombstone outlives the entries that it keeps away."""
     tombstones_ms = max(
         settings.tombstone_retention_days * DAY_MS,
         settings.memory_ttl_hours * HOUR_MS,
@@ -94,9 +94,10 @@ def _tasks(settings: Settings, now: int) -> Iterator[_Task]:
         settings.row_retention_days * DAY_MS,
         settings.ledger_retention_days * DAY_MS,
     )
-    yield _Task(_TIDY_ROWS, now - int(rows_ms), Metric.ROWS_TIDIED)
+    # Rows last: a backlog of them must not keep the others from their turn.
     yield _Task(_TIDY_LEDGER, now - int(ledger_ms), Metric.LEDGER_TIDIED)
     yield _Task(_TIDY_TOMBSTONES, now - int(tombstones_ms), Metric.TOMBSTONES_TIDIED)
+    yield _Task(_TIDY_ROWS, now - int(rows_ms), Metric.ROWS_TIDIED)
 
 
 def _tidy(

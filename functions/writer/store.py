@@ -34,8 +34,9 @@ RETURNING turn_id
 
 # A placeholder never overwrites what a summary owns; the counter takes what is new; lineage, server
 # and parent are filled in once. Whether it is private the latest turn says, and of two at the same
-# time the one that says yes. Notes, which have no time of a turn, fill in a lineage and no more. A
-# row that would not change is locked and not written.
+# time the one that says yes; a thread under a private channel is private whatever is said, and
+# stays as private as it was when nothing of that channel is known any more. Notes, which have no
+# time of a turn, fill in a lineage and no more. A row that would not change is locked, not written.
 _WRITE_ROWS = """
 INSERT INTO short_term_memories AS held (
     scope, owner_id, channel_id, persona_id, persona_lineage_id,
@@ -43,7 +44,15 @@ INSERT INTO short_term_memories AS held (
 )
 SELECT
     scope, owner_id, channel_id, persona_id, persona_lineage_id,
-    server_id, parent_channel_id, is_private, turns, to_timestamp(last_turn_ms / 1000.0::float8)
+    server_id, parent_channel_id,
+    is_private OR (parent_channel_id IS NOT NULL AND coalesce((
+        SELECT parent.is_private
+        FROM short_term_memories AS parent
+        WHERE parent.channel_id = work.parent_channel_id AND parent.scope = 'server'
+        ORDER BY parent.last_turn_at DESC NULLS LAST
+        LIMIT 1
+    ), false)),
+    turns, to_timestamp(last_turn_ms / 1000.0::float8)
 FROM unnest(
     string_to_array(%(scope)s, ','),
     string_to_array(%(owner_id)s, ','),
@@ -74,7 +83,12 @@ ON CONFLICT ON CONSTRAINT one_row_per_scope DO UPDATE SET
         WHEN excluded.last_turn_at IS NULL THEN held.is_private
         WHEN held.last_turn_at > excluded.last_turn_at THEN held.is_private
         WHEN held.last_turn_at = excluded.last_turn_at THEN held.is_private OR excluded.is_private
-        ELSE excluded.is_private
+        ELSE excluded.is_private OR (
+            held.is_private AND held.parent_channel_id IS NOT NULL AND NOT EXISTS (
+                SELECT FROM short_term_memories AS parent
+                WHERE parent.channel_id = held.parent_channel_id AND parent.scope = 'server'
+            )
+        )
     END,
     last_turn_at = greatest(held.last_turn_at, excluded.last_turn_at),
     updated_at = now()

@@ -1,6 +1,7 @@
 """The rows behind the memory on a real Postgres: what a read finds, and what forgetting takes."""
 
 import json
+import sys
 import threading
 import time
 from datetime import UTC, datetime
@@ -249,8 +250,8 @@ def test_the_rows_of_both_scopes_are_read_for_notes(rows, insert):
     insert(ASKED)
     insert(USERS)
     insert(server("c", "8"))
-    assert {it.scope for it in rows.rows_of([USERS, ASKED])} == {ASKED, USERS}
-    assert [it.scope for it in rows.rows_of([USERS])] == [USERS]
+    assert {it.scope for it in rows.rows_of([USERS, ASKED], obeyed=0).rows} == {ASKED, USERS}
+    assert [it.scope for it in rows.rows_of([USERS], obeyed=0).rows] == [USERS]
 
 
 def test_an_export_pages_through_every_row_however_old(rows, insert):
@@ -407,7 +408,7 @@ def test_it_reads_by_index_alone(rows, insert, sql):
         patch.setattr(module, "_one", explain)
         read(rows, parent_ids=("p",))
         read(rows, **OF_USER, everywhere=True)
-        rows.rows_of([USERS, ASKED])
+        rows.rows_of([USERS, ASKED], obeyed=0)
         rows.export("u", None, most=10, obeyed=0)
     assert len(plans) == 4
     assert all("Index" in it for it in plans)
@@ -456,3 +457,55 @@ def test_for_a_prompt_rows_without_notes_do_not_stand_in_the_way(rows, insert):
 def test_a_row_comes_once_even_if_it_is_needed_and_among_the_newest(rows, insert):
     insert(server("held"))
     assert channels(read(rows, scopes=(ASKED, server("held")))) == ["held"]
+
+
+def test_the_live_row_takes_no_place_of_the_others(rows, insert):
+    insert(ASKED)
+    for channel in "abd":
+        insert(Scope("user", "u", channel))
+    found = read(rows, **OF_USER, limit=2).rows
+    assert len([it for it in found if it.kind == "user"]) >= 2
+
+
+def test_notes_are_told_behind_the_tombstones_too(rows):
+    tombstone = rows.forget("user", "u", now=NOW)
+    assert rows.rows_of([USERS], obeyed=0).tombstones == (tombstone,)
+
+
+def test_no_more_tombstones_come_at_once_than_a_read_can_take(rows, sql):
+    sql(
+        "INSERT INTO tombstones (subject, subject_id, forgotten_at)"
+        " SELECT 'user', n::text, now() FROM generate_series(1, 5001) AS n"
+    )
+    page = read(rows)
+    assert page.may_be_behind
+    assert len(page.tombstones) == 5_000
+    rest = read(rows, obeyed=page.tombstones[-1].number)
+    assert (len(rest.tombstones), rest.may_be_behind) == (1, False)
+
+
+def test_a_clock_that_is_far_ahead_forgets_nothing_that_is_yet_to_come(rows):
+    forgotten_at = rows.forget("user", "u", now=NOW + 100 * 24 * HOUR).forgotten_at
+    assert forgotten_at < time.time_ns() // 1_000_000 + 61_000
+
+
+def test_the_threads_of_a_forgotten_private_channel_stay_private(rows, insert):
+    insert(server("p"), is_private=True)
+    insert(server("thread"), parent_channel_id="p")
+    insert(server("q"))
+    insert(server("open"), parent_channel_id="q")
+    for channel in ("p", "q"):
+        rows.forget("channel", channel, now=NOW)
+    assert channels(read(rows)) == ["open"]
+
+
+def test_data_that_postgres_refuses_does_not_take_the_rows_from_others(rows):
+    with pytest.raises(Away):
+        rows.rows_of([Scope("user", "\0", "c")], obeyed=0)
+    assert read(rows).rows == ()
+
+
+def test_without_a_driver_reads_go_without_rows(capture_url, clock, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shortterm.database", None)
+    with pytest.raises(Away):
+        read(durable_at(capture_url, clock))

@@ -134,12 +134,12 @@ def test_each_batch_is_a_transaction_of_its_own(tidy, sql, remembered):
         return 30_000
 
     assert tidy(remaining, batch=2) == (0, 5, 0, True)
-    assert seen == [5, 5, 3, 1, 0]
+    assert seen == [5, 3, 1, 0, 0]
 
 
 def test_the_oldest_go_first(tidy, sql, remembered):
     fill_ledger(sql, 17 * DAY, 19 * DAY, 18 * DAY)
-    time_left = iter([30_000, 30_000, 30_000, 0, 0])
+    time_left = iter([30_000, 30_000, 0, 0, 0])
     tidy(lambda: next(time_left), batch=1)
     assert remembered() == {"t0"}
 
@@ -147,9 +147,17 @@ def test_the_oldest_go_first(tidy, sql, remembered):
 def test_it_stops_in_time_and_says_so(tidy, sql, row, remembered):
     row("old", 100 * DAY)
     fill_ledger(sql, *[20 * DAY] * 5)
-    time_left = iter([30_000, 30_000, 12_000, 11_999, 4_000])
-    assert tidy(lambda: next(time_left), batch=2) == (1, 4, 0, False)
+    time_left = iter([30_000, 12_000, 11_999, 11_999, 4_000])
+    assert tidy(lambda: next(time_left), batch=2) == (0, 4, 0, False)
     assert len(remembered()) == 1
+
+
+def test_a_backlog_of_rows_keeps_neither_ledger_nor_tombstones_from_their_turn(tidy, sql, row):
+    for number in range(5):
+        row(f"old{number}", 100 * DAY)
+    fill_ledger(sql, 20 * DAY)
+    time_left = iter([30_000, 30_000, 30_000, 30_000, 4_000])
+    assert tidy(lambda: next(time_left), batch=2) == (4, 1, 0, False)
 
 
 def test_without_time_nothing_is_begun(tidy, sql, row, remembered):

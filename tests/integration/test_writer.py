@@ -449,3 +449,31 @@ def test_nothing_that_postgres_quotes_is_logged(writer, sql, refusing, logged):
     assert failures(answer) == ["m0", "m1"]
     assert "CheckViolation" in logged()
     assert "CANARY" not in logged()
+
+
+def thread(turn_id, *, at, parent="p", is_private=False):
+    return work(turn_id, at=at, channel="thread", parent_channel_id=parent, is_private=is_private)
+
+
+THREAD = ("server", "s", "thread", "7")
+
+
+def test_a_thread_under_a_private_channel_is_private_whatever_is_said(write, rows):
+    write(work("t1", channel="p", is_private=True))
+    write(thread("t2", at=NOW + 1))
+    assert rows()[THREAD]["is_private"] is True
+
+
+def test_a_thread_is_public_again_once_its_parent_is(write, rows):
+    write(work("t1", channel="p", is_private=True), thread("t2", at=NOW, is_private=True))
+    write(work("t3", channel="p", at=NOW + 1))
+    write(thread("t4", at=NOW + 2))
+    assert rows()[THREAD]["is_private"] is False
+
+
+def test_a_thread_stays_private_when_nothing_of_its_parent_is_known_any_more(write, rows, sql):
+    write(work("t1", channel="p", is_private=True))
+    write(thread("t2", at=NOW + 1))
+    sql("DELETE FROM short_term_memories WHERE channel_id = 'p'")
+    write(thread("t3", at=NOW + 2))
+    assert rows()[THREAD]["is_private"] is True

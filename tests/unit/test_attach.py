@@ -11,6 +11,7 @@ from capture.attach import attach
 from capture.outbox import Outbox
 from capture.refresh import decode
 from shortterm.scope import Scope
+from shortterm.tombstone import Tombstone
 from shortterm.wire import Mismatch
 from shortterm.work import NotesWork, ScopeWork
 from shortterm.work import decode as decode_work
@@ -224,3 +225,46 @@ def test_categories_that_no_read_shows_any_more_do_not_count():
     bench = Bench(row(SERVERS, at=NOW - 12 * HOUR, told=notes(NOW - 12 * HOUR, **FIVE)))
     bench.put(categories={"c6": "text"})
     assert "c6" in bench.notes()[1]
+
+
+def test_what_was_forgotten_elsewhere_is_neither_answered_nor_kept(bench):
+    bench.put(categories={"mood": "SECRET"}, occurredAt=NOW - 1)
+    bench.rows.tombstones = (Tombstone(1, "user", "u", NOW),)
+    bench.clock.now += 1
+    bench.put(categories={"gear": "boots"})
+    assert bench.notes(USERS) == (None, {"gear": "boots"})
+
+
+def test_forgotten_categories_do_not_count_among_the_five(bench):
+    bench.put(categories=FIVE, occurredAt=NOW - 1)
+    bench.rows.tombstones = (Tombstone(1, "channel", "c", NOW),)
+    bench.clock.now += 1
+    bench.put(categories={"c6": "text"})
+    assert bench.notes() == (None, {"c6": "text"})
+
+
+def test_what_is_told_after_a_forgetting_stays(bench):
+    bench.put(summary="old", occurredAt=NOW - 1)
+    bench.rows.tombstones = (Tombstone(1, "user", "u", NOW),)
+    bench.clock.now += 1
+    bench.put(summary="new")
+    bench.memory.obey(bench.rows.tombstones)
+    assert bench.notes(USERS)[0] == "new"
+
+
+def test_it_is_told_whether_the_rows_could_be_read(bench):
+    assert bench.put(summary="tides").is_verified
+    bench.rows.away = True
+    assert not bench.put(summary="tides").is_verified
+
+
+def test_a_row_that_a_summary_keeps_alive_counts_for_as_long():
+    known = notes(NOW - 20 * HOUR, "tides", **FIVE)
+    bench = Bench(row(SERVERS, at=NOW - 20 * HOUR, told=known))
+    with pytest.raises(Mismatch):
+        bench.put(categories={"c6": "text"})
+
+
+def test_of_two_tellings_at_the_same_time_one_stands(bench):
+    assert bench.put(summary="b", occurredAt=NOW).stands
+    assert not bench.put(summary="a", occurredAt=NOW).stands

@@ -4,6 +4,7 @@ import base64
 import importlib
 import json
 import sys
+from urllib.parse import unquote
 
 import msgspec
 import pytest
@@ -368,6 +369,16 @@ def test_an_id_with_a_separator_is_named_and_not_echoed(send, method, path, fiel
     assert "1 to 64 characters" in body["expected"]
 
 
+# With a NUL Postgres would refuse it, and for a while be taken for away.
+@pytest.mark.parametrize(
+    "place", ["c\0", f"{CANARY}:\0", "", "c:", "c:7:8", "\ud800", "é", "a" * 65]
+)
+def test_an_export_continues_behind_a_key_and_nothing_else(send, place):
+    status, _, body = send("GET", "/v1/users/u/export", after=f"shortterm:user:u:{place}")
+    assert (status, body["field"]) == (400, "after")
+    assert CANARY not in str(body)
+
+
 @pytest.mark.parametrize(("method", "path"), NEEDS_ROWS)
 def test_an_unknown_parameter_is_refused_before_anything_is_done(send, method, path):
     status, _, body = send(method, path, before=CANARY)
@@ -442,3 +453,18 @@ def test_capturing_needs_no_database_driver(app, call):
     """A cold start that only captures must not pay for it (design, section 8)."""
     call("guild-turn")
     assert app.durable._database is None
+
+
+@pytest.mark.parametrize("after", ["x", "shortterm:user:v:c", "shortterm:user:u:%00", "a:b:c:d:e"])
+def test_a_page_that_is_none_is_refused_before_the_database_is_asked(send, after):
+    status, _, body = send("GET", "/v1/users/u/export", after=unquote(after))
+    assert (status, body["field"]) == (400, "after")
+
+
+def test_notes_that_could_not_be_verified_are_not_answered_if_memory_is_withheld(
+    send, app, monkeypatch
+):
+    withholding = msgspec.structs.replace(app.settings, recall_without_database="withhold")
+    monkeypatch.setattr(app, "settings", withholding)
+    _, _, body = send("PUT", "/v1/summaries", PLACE | {"categories": {"mood": "calm"}})
+    assert [set(it) for it in body["scopes"]] == [{"key"}, {"key"}]

@@ -1,11 +1,9 @@
-"""The memory: expiry to the millisecond, the byte bound, counting, and the indexes."""
+"""The memory: expiry to the millisecond, the byte bound, counting, and the order of entries."""
 
 import pytest
-from given import HOUR, NOW, SERVERS, USERS, Clock, memory, said, summarize, window
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from given import HOUR, NOW, SERVERS, USERS, memory, said, summarize, window
 
-from capture.memory import Memory
+from capture.entry import Entry
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork
 
@@ -237,6 +235,17 @@ def test_entries_come_last_updated_first(held, clock):
     assert [it.scope.channel_id for it in held.of_owner("server", "s")] == ["a", "c", "b"]
 
 
+def test_what_a_row_of_the_past_brings_does_not_go_before_what_is_newer(held, clock):
+    for turn_id, channel in [("t1", "a"), ("t2", "b")]:
+        clock.now += HOUR
+        held.remember(turn_id, in_channel(channel), window("x", occurred_at=clock.now))
+    entry = held.get(Scope("user", "u", "a"))
+    row = Entry(entry.scope, entry.window, entry.updated_at + 1, entry.created_at)
+    clock.now += HOUR
+    held.note(entry, lambda it: it.joined(row))
+    assert [it.scope.channel_id for it in held.of_owner("user", "u")] == ["b", "a"]
+
+
 def test_a_private_channel_is_known_even_when_nothing_of_it_is_held_any_more(held, clock):
     held.remember("t1", in_channel("c1"), window("a", is_private=True))
     clock.now += 13 * HOUR
@@ -330,60 +339,3 @@ def test_an_empty_memory_accounts_for_nothing(held, clock):
     summarize(held, USERS, "s", k="v")
     clock.now += 24 * HOUR
     assert held.size() == (0, 0)
-
-
-class Indexes(RuleBasedStateMachine):
-    """Whatever happens in whatever order, indexes and byte count say what the entries say."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.clock = Clock()
-        self.held: Memory = memory(self.clock, max_bytes=20_000)
-        self.turns = 0
-
-    @rule(
-        user=st.sampled_from("uvw"),
-        channel=st.sampled_from("cdef"),
-        size=st.sampled_from([0, 100, 9_000]),
-        late=st.booleans(),
-    )
-    def remember(self, user, channel, size, late):
-        self.turns += 1
-        at = self.clock.now - HOUR * late
-        scopes = in_channel(channel, user)
-        self.held.remember(f"t{self.turns}", scopes, window("x" * size, occurred_at=at))
-
-    @rule(
-        user=st.sampled_from("uvw"),
-        channel=st.sampled_from("cdef"),
-        summary=st.sampled_from(["", "s"]),
-    )
-    def summarize(self, user, channel, summary):
-        summarize(self.held, Scope("user", user, channel), summary, k="v")
-
-    @rule(hours=st.integers(-1, 14))
-    def pass_time(self, hours):
-        self.clock.now += hours * HOUR
-
-    @invariant()
-    def indexes_hold_exactly_the_entries(self):
-        self.held._tick()
-        scopes = {entry.scope for _, entry in self.held._entries.items()}
-        by_owner = [
-            entry.scope
-            for kind, owner in [("user", "u"), ("user", "v"), ("user", "w"), ("server", "s")]
-            for entry in self.held.of_owner(kind, owner)
-        ]
-        by_channel = [it.scope for channel in "cdef" for it in self.held.of_channel(channel)]
-        assert len(by_owner) == len(by_channel) == len(scopes)
-        assert set(by_owner) == set(by_channel) == scopes
-
-    @invariant()
-    def bytes_are_those_of_the_entries(self):
-        other = memory(self.clock)
-        for _, entry in self.held._entries.items():
-            other._hold(entry)
-        assert self.held._bytes == other._bytes <= 20_000
-
-
-TestIndexes = Indexes.TestCase

@@ -1,7 +1,7 @@
 """Forgetting in a container's memory: what was captured before is gone, what comes after is not."""
 
 import pytest
-from given import NOW, SERVERS, USERS, memory, said, summarize, window
+from given import HOUR, NOW, SERVERS, USERS, memory, said, summarize, window
 
 from capture import memory as module
 from shortterm.scope import Scope
@@ -101,6 +101,37 @@ def test_a_new_turn_begins_afresh_though_the_container_hears_of_the_forgetting_l
     assert said(entry.window) == ["b"]
     assert (entry.notes.summary, entry.notes.by_category) == (None, {})
     assert (entry.turns_since_refresh, entry.last_refreshed_turn) == (0, 0)
+
+
+def test_what_only_a_forgotten_summary_kept_alive_is_gone(held, clock):
+    held.remember("t1", GUILD, window("a"))
+    clock.now += 1
+    held.remember("t2", GUILD, window("b", occurred_at=clock.now))
+    summarize(held, USERS, "tides")
+    clock.now += 13 * HOUR
+    obey(held, ("user", "u", NOW))
+    assert list(held.of_owner("user", "u")) == []
+    assert held.size() == (0, 0)
+
+
+def test_an_entry_that_begins_afresh_is_only_as_new_as_its_turn(held, clock):
+    alone = {channel: [ScopeWork(Scope("user", "u", channel))] for channel in "ab"}
+    held.remember("t0", alone["a"], window("x"))
+    for channel in "ab":
+        clock.now += 1
+        held.remember(f"t{channel}", alone[channel], window("x", occurred_at=clock.now))
+    clock.now += 1
+    summarize(held, Scope("user", "u", "a"), "tides")
+    obey(held, ("user", "u", NOW))
+    assert [it.scope.channel_id for it in held.of_owner("user", "u")] == ["b", "a"]
+
+
+def test_what_was_told_when_the_clock_had_stepped_back_is_forgotten_too(held, clock):
+    held.remember("t1", GUILD, window("a"))
+    clock.now -= HOUR
+    summarize(held, USERS, "tides")
+    forget(held, at=clock.now)
+    assert held.get(USERS).notes.summary is None
 
 
 def test_a_forgotten_users_lines_are_left_out_when_they_are_read(held):

@@ -6,7 +6,9 @@ from faults import FakeRows
 from given import HOUR, NOW, notes, row, summarize, window
 
 from capture import query as wire
+from capture import statements
 from capture.answer import memories
+from capture.entry import Entry, empty_window
 from capture.query import MemoriesQuery
 from capture.recall import Container, recall
 from shortterm.scope import Scope
@@ -320,3 +322,47 @@ def test_without_the_database_what_is_withheld_gives_no_nudge_either(held):
     keep(held)
     withheld = recalled(held, away(), without_database="withhold", scope="user")
     assert withheld.turns_since_refresh == 0
+
+
+def test_more_tombstones_than_come_at_once_are_all_obeyed_before_anything_is_answered(
+    held, monkeypatch
+):
+    monkeypatch.setattr(statements, "MOST_TOMBSTONES", 2)
+    monkeypatch.setattr("faults.MOST_TOMBSTONES", 2)
+    keep(held, author="u")
+    rows = FakeRows()
+    users = ("a", "b", "d", "u")
+    rows.tombstones = tuple(Tombstone(n, "user", it, NOW) for n, it in enumerate(users, 1))
+    assert ask(held, rows)["current"]["lines"] == []
+    assert held.obeyed == 4
+
+
+def test_without_the_database_the_nudge_goes_by_what_memory_holds(held):
+    scopes = [ScopeWork(Scope("server", "s", "c", "7"), live=True)]
+    held.remember("t1", scopes, window("a", server_id="s"))
+    assert recalled(held, away(), scope="user").turns_since_refresh == 1
+
+
+def test_lines_are_not_left_out_though_only_the_row_brings_their_scope_up(held, clock):
+    for channel in ("a", "b"):
+        keep(held, channel)
+        clock.now += 1
+    newer = row(OTHER, at=clock.now)
+    (first,) = ask(held, newer, limit="1")["others"]
+    assert (first["channelId"], len(first["lines"])) == ("a", 1)
+
+
+@pytest.mark.parametrize("private", ["memory", "row"])
+def test_of_two_that_know_no_turn_the_private_one_stands(held, private):
+    place = empty_window(NOW, server_id="s", parent_channel_id=None, is_private=private == "memory")
+    start = Entry(OTHER, place, updated_at=NOW, created_at=NOW)
+    held.note(start, lambda entry: entry.with_notes(notes(NOW, "tides"), None, now=NOW))
+    told = row(OTHER, told=notes(NOW, "tides"), is_private=private == "row", last_turn_at=None)
+    assert channels(ask(held, told)) == []
+
+
+def test_a_row_tells_whose_thread_an_entry_is_of(held):
+    summarize(held, OTHER, "tides")
+    of_parent = row(OTHER, parent_channel_id="p")
+    keep(held, "p", is_private=True)
+    assert channels(ask(held, of_parent)) == []

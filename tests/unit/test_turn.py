@@ -188,6 +188,14 @@ def test_a_lone_surrogate_is_replaced_and_not_an_error():
     assert decode(body).simplified_messages[0].content == "hi \ufffd!"
 
 
+@pytest.mark.parametrize(
+    "value", [["\ud83d"], [["\udc00"]], [{"x": ["\ud83d"]}, "\ud83d"], "\ud83d"]
+)
+def test_a_lone_surrogate_where_no_text_belongs_is_refused_like_any_text(value):
+    assert refused_field(simplifiedMessages=value).startswith("simplifiedMessages")
+    assert refused(json.dumps(value)).field == "body"
+
+
 def test_a_value_never_prints_what_it_holds():
     full = accepted(simplifiedMessages=[message(CANARY)], personaResponses=[response(CANARY)])
     for value in (full, full.simplified_messages, full.persona_responses):

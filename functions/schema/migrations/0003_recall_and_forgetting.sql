@@ -19,6 +19,9 @@ ALTER TABLE short_term_memories
 CREATE INDEX memories_of_owner ON short_term_memories (scope, owner_id, live_hour);
 -- Forgetting a channel, and whether a thread's parent is private.
 CREATE INDEX memories_of_channel ON short_term_memories (channel_id, scope);
+-- The threads of a channel.
+CREATE INDEX memories_of_parent ON short_term_memories (parent_channel_id)
+    WHERE parent_channel_id IS NOT NULL;
 -- The janitor's two ways. The first knows only rows that it may delete, or it would walk past all
 -- others each time. The second is no BRIN: entries that take a deleted one's place blur its ranges.
 CREATE INDEX memories_by_hour ON short_term_memories (live_hour)
@@ -46,11 +49,23 @@ BEGIN
     IF NEW.subject = 'user' THEN
         DELETE FROM public.short_term_memories WHERE scope = 'user' AND owner_id = NEW.subject_id;
     ELSE
+        -- Its threads are other channels, and stay as private as it was.
+        UPDATE public.short_term_memories SET is_private = true
+        WHERE parent_channel_id = NEW.subject_id AND NOT is_private AND (
+            SELECT parent.is_private
+            FROM public.short_term_memories AS parent
+            WHERE parent.channel_id = NEW.subject_id AND parent.scope = 'server'
+            ORDER BY parent.last_turn_at DESC NULLS LAST
+            LIMIT 1
+        );
         DELETE FROM public.short_term_memories WHERE channel_id = NEW.subject_id;
     END IF;
     NEW.number := nextval('public.tombstone_numbers');
-    -- The later of two clocks: what was captured while this waited is forgotten, too.
-    NEW.forgotten_at := greatest(NEW.forgotten_at, clock_timestamp());
+    -- The later of two clocks: what was captured while this waited is forgotten, too. A clock that is
+    -- far ahead must not have everything forgotten that is yet to come.
+    NEW.forgotten_at := least(
+        greatest(NEW.forgotten_at, clock_timestamp()), clock_timestamp() + interval '1 minute'
+    );
     RETURN NEW;
 END;
 $$;

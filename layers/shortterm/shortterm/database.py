@@ -116,12 +116,12 @@ class Database:
                 return act(connection)
             except (errors.DeadlockDetected, errors.SerializationFailure):
                 continue
-            except errors.QueryCanceled as error:
-                raise Unavailable("the statement took too long") from error
-            except _AWAY as error:
+            except errors.QueryCanceled:
+                raise Unavailable("the statement took too long") from None
+            except _AWAY:
                 self.close()
                 if not reused:
-                    raise Unavailable("the connection broke") from error
+                    raise Unavailable("the connection broke") from None
                 reused = False
         raise Unavailable("the transaction kept losing to others")
 

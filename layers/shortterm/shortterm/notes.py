@@ -42,10 +42,11 @@ class Notes(Private, frozen=True, omit_defaults=True):
             return summary_told_at
         return max(summary_told_at, *(it.told_at for it in self.categories))
 
-    def holds(self, told_at: int) -> bool:
-        """Tell whether anything of this was told then (ms)."""
-        times = (self.summary_told_at, *(it.told_at for it in self.categories))
-        return told_at in times
+    def holds(self, told: "Notes") -> bool:
+        """Tell whether anything of `told` stands in this."""
+        summaries = (self.summary, self.summary_told_at) == (told.summary, told.summary_told_at)
+        stands = summaries and told.summary_told_at is not None
+        return stands or not set(self.categories).isdisjoint(told.categories)
 
     @property
     def by_category(self) -> dict[str, str]:
@@ -60,7 +61,8 @@ def join(one: Notes, other: Notes) -> Notes:
     """Return what stands after both were told, in whatever order and however often.
 
     The newest telling of the summary stands, and the newest of each category; of two at the same
-    time the one with the greater text. Over MAX_CATEGORIES the newest stay.
+    time the one with the greater text. Over MAX_CATEGORIES the newest stay, for good: what was
+    dropped does not come back when another one is removed, unless it is told again.
     """
     if NOTHING in (one, other):
         return other if one == NOTHING else one
