@@ -47,3 +47,12 @@ def test_every_metric_is_explained():
 def test_every_field_is_documented(kind):
     names = {field.encode_name for field in msgspec.structs.fields(kind)}
     assert names <= first_cells("docs/api.md")
+
+
+def test_every_test_that_a_guarantee_names_is_there():
+    page = (ROOT / "docs/guarantees.md").read_text("utf-8")
+    named = re.findall(r"`((?:unit|integration|e2e)/\w+\.py)(?:::(\w+))?`", page)
+    assert named
+    for file, test in named:
+        code = (ROOT / "tests" / file).read_text("utf-8")
+        assert f"\ndef {test}" in code, f"{file}::{test}"
