@@ -15,6 +15,7 @@ BENCHMARKS = (
     "recall_growth",
     "recall_beside_others",
     "memory_weight",
+    "memory_under_load",
     "writer_throughput",
     "cleaning_time",
     "cold_start",

@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from botocore.config import Config
 from botocore.session import get_session
@@ -11,6 +11,7 @@ from botocore.session import get_session
 from capture.breaker import Breaker
 from shortterm import telemetry, work
 from shortterm.telemetry import Metric, logger
+from shortterm.wire import Private
 from shortterm.work import Work
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def wall_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-class _Posted(NamedTuple):
+class _Posted(Private, frozen=True):
     number: int
     group: str
     body: str

@@ -9,8 +9,9 @@ from capture.entry import Entry, Window
 from shortterm.notes import NOTHING, Notes
 
 # What an entry and a window weigh beside their text: the structs, their slots in the cache, its
-# order and its expiry heap, and in the indexes.
-ENTRY_BYTES = 480
+# order and its expiry heap (with what of others that are gone is still in there), and in the
+# indexes, of an owner and a channel of its own.
+ENTRY_BYTES = 720
 WINDOW_BYTES = 520
 # Notes and each of their categories, with their times.
 NOTES_BYTES = 160

@@ -1,8 +1,11 @@
 """The memory: expiry to the millisecond, the byte bound, counting, and the order of entries."""
 
+import tracemalloc
+
 import pytest
 from given import HOUR, NOW, SERVERS, USERS, memory, said, summarize, window
 
+from capture import memory as module
 from capture.entry import Entry
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork
@@ -278,6 +281,28 @@ def test_a_hundred_thousand_channels_seen_once_stay_within_the_byte_limit(clock)
     assert held.get(Scope("server", "s", "c0")) is None
     everything = [*held.of_owner("server", "s"), *held.of_owner("user", "u")]
     assert len(everything) == held.size().entries
+
+
+def test_what_is_accounted_is_no_less_than_what_it_takes(clock, monkeypatch):
+    """Real bytes of 20,000 scopes seen once, with all that evicted ones leave behind.
+
+    `make bench` feeds a million.
+    """
+    monkeypatch.setattr(module, "RECENT_TURNS", 16)
+    taken = 0
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        held = memory(clock, max_bytes=2**21)
+        for number in range(10_000):
+            owners = {"user": f"u{number}", "server": f"s{number}"}
+            scopes = [ScopeWork(Scope(kind, it, f"c{number}")) for kind, it in owners.items()]
+            held.remember(f"t{number}", scopes, window("x" * 200))
+            taken = max(taken, tracemalloc.get_traced_memory()[0] - before)
+    finally:
+        tracemalloc.stop()
+    assert held.size().bytes > 0.99 * 2**21
+    assert taken <= 2**21
 
 
 def test_the_expired_leave_before_the_least_recently_used(clock):

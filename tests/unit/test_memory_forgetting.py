@@ -55,6 +55,12 @@ def test_the_text_itself_is_gone_and_not_only_hidden(held):
     assert b"CANARY" not in held.get(SERVERS).window.packed_lines
 
 
+def test_a_window_counts_the_lines_that_are_left(held):
+    held.remember("t1", GUILD, window("a", "b", author="u"))
+    forget(held)
+    assert held.get(SERVERS).window.length == 0
+
+
 def test_two_entries_share_one_window_after_the_lines_are_taken_out(held):
     held.remember("t1", GUILD, window("a", author="v"))
     before = held.size().bytes
@@ -134,6 +140,25 @@ def test_what_was_told_when_the_clock_had_stepped_back_is_forgotten_too(held, cl
     assert held.get(USERS).notes.summary is None
 
 
+def test_what_was_told_since_the_forgetting_stays_when_an_older_one_is_heard_of(held, clock):
+    held.remember("t1", GUILD, window("a"))
+    clock.now += 1
+    held.remember("t2", GUILD, window("b", occurred_at=clock.now))
+    obey(held, ("user", "u", NOW))
+    summarize(held, USERS, "tides")
+    obey(held, ("user", "u", NOW - 1), ("user", "u", NOW))
+    assert held.get(USERS).notes.summary == "tides"
+
+
+def test_turns_before_the_forgetting_count_no_more(held, clock):
+    for number in range(3):
+        held.remember(f"t{number}", GUILD, window("a"))
+    clock.now += 1
+    held.remember("later", GUILD, window("b", occurred_at=clock.now))
+    obey(held, ("channel", "c", NOW))
+    assert held.get(SERVERS).turns_since_refresh <= 1
+
+
 def test_a_forgotten_users_lines_are_left_out_when_they_are_read(held):
     held.remember("t1", GUILD, window("a", author="u"))
     obey(held, ("user", "u", NOW))
@@ -144,6 +169,14 @@ def test_lines_said_after_the_forgetting_are_read(held, clock):
     obey(held, ("user", "u", NOW))
     clock.now += 1
     held.remember("t1", GUILD, window("a", author="u", occurred_at=clock.now))
+    assert shown(held, SERVERS) == ["a"]
+
+
+def test_lines_captured_after_the_forgetting_are_read_whenever_they_were_said(held, clock):
+    obey(held, ("user", "u", NOW))
+    clock.now += 1
+    late = window("a", author="u", occurred_at=NOW - 5_000, captured_at=clock.now)
+    held.remember("t1", GUILD, late)
     assert shown(held, SERVERS) == ["a"]
 
 

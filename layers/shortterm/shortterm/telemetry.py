@@ -4,7 +4,6 @@ No log line and no metric dimension carries message text or a speaker's name: an
 its type and place, never by its message, which may quote what was sent.
 """
 
-import logging
 import traceback
 from enum import StrEnum
 from typing import Any
@@ -46,9 +45,6 @@ class Metric(StrEnum):
     LEDGER_TIDIED = "LedgerTidied"
     TOMBSTONES_TIDIED = "TombstonesTidied"
 
-
-# Powertools logs parts of requests and the messages of errors when everything is set to DEBUG.
-logging.getLogger("aws_lambda_powertools").setLevel(logging.CRITICAL)
 
 # The service (POWERTOOLS_SERVICE_NAME) is the one dimension that all metrics have.
 logger = Logger()
