@@ -35,7 +35,6 @@ from capture.recall import Container, Recollection, recall
 from capture.settings import Settings
 from shortterm import settings as environment
 from shortterm import telemetry
-from shortterm.silence import silence_libraries
 from shortterm.telemetry import Metric, logger
 from shortterm.tombstone import Subject
 from shortterm.wire import Id, Mismatch, mismatch
@@ -52,7 +51,6 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-silence_libraries()
 settings = environment.load(Settings)
 memory = Memory(
     max_bytes=settings.memory_max_bytes,

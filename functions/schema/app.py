@@ -11,7 +11,6 @@ from schema.migrate import Edited, migrate, read
 from schema.settings import Settings
 from shortterm import settings as environment
 from shortterm.database import Unavailable, connect, describe
-from shortterm.silence import silence_libraries
 from shortterm.telemetry import logger
 
 # A migration may rewrite a table; the function's own time-out is longer.
@@ -21,7 +20,6 @@ STATEMENT_TIMEOUT_MS = 240_000
 CONNECT_FOR_S = 60
 CONNECT_EVERY_S = 2
 
-silence_libraries()
 settings = environment.load(Settings)
 
 

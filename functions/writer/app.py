@@ -17,7 +17,6 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from shortterm import settings as environment
 from shortterm import telemetry
 from shortterm.database import Database, Unavailable, describe
-from shortterm.silence import silence_libraries
 from shortterm.telemetry import Metric, logger
 from shortterm.wire import Mismatch
 from shortterm.work import Work, decode
@@ -25,7 +24,6 @@ from writer import janitor, store
 from writer.batch import Outcome, WholeBatch
 from writer.settings import Settings
 
-silence_libraries()
 settings = environment.load(Settings)
 database = Database(settings, application_name="shortterm-writer")
 processor = WholeBatch()

@@ -11,6 +11,8 @@ from typing import Any
 from aws_lambda_powertools import Logger, Metrics, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 
+from shortterm.silence import silence_libraries
+
 NAMESPACE = "shortterm"
 
 
@@ -45,6 +47,9 @@ class Metric(StrEnum):
     LEDGER_TIDIED = "LedgerTidied"
     TOMBSTONES_TIDIED = "TombstonesTidied"
 
+
+# Before the logger is made: Powertools tells of that, too.
+silence_libraries()
 
 # The service (POWERTOOLS_SERVICE_NAME) is the one dimension that all metrics have.
 logger = Logger()
