@@ -11,6 +11,7 @@ import pytest
 
 from local.errors import StackError
 from local.front import Front
+from local.gateway import Request, proxy_event
 from local.outcome import Failure, Outcome, Success
 
 
@@ -124,6 +125,12 @@ def test_a_path_finds_its_resource(
     (event,) = function.events
     assert (event["resource"], event["path"]) == (resource, path)
     assert event["pathParameters"] == parameters
+
+
+def test_a_path_that_begins_with_two_slashes_names_no_host() -> None:
+    event = proxy_event(Request("GET", "//[x?a=1", [], b"", "127.0.0.1"), "id")
+
+    assert (event["path"], event["queryStringParameters"]) == ("//[x", {"a": "1"})
 
 
 def test_a_chunked_body_arrives_whole(
