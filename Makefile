@@ -41,6 +41,15 @@ bench: .venv-bench/.ready  ## measure speed and memory; writes benchmarks/result
 	@.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt
 	@touch $@
 
+soak: setup  ## drive TURNS=20000 turns of SEED=1 while everything breaks; the last line is the account
+	@$(PY) -m soak --turns $(or $(TURNS),20000) --seed $(or $(SEED),1)
+
+openapi: setup  ## write docs/openapi.json out of the wire models
+	@$(PY) -m api_document
+
+fuzz: setup  ## fire FUZZ_REQUESTS=100000 requests at a local stack (FUZZ_SEED=1)
+	@$(PY) -m fuzz --requests $(or $(FUZZ_REQUESTS),100000) --seed $(or $(FUZZ_SEED),1)
+
 build: setup .venv-sam/.ready  ## build the artifacts into .aws-sam (ARCHITECTURE=x86_64: not for arm64) and print their sizes
 	@unset PYTHONPATH MAKEFLAGS MAKELEVEL; SAM_CLI_TELEMETRY=0 ARCHITECTURE=$(ARCHITECTURE) \
 	    .venv-sam/bin/sam build --build-in-source --template infra/template.yaml \
@@ -66,4 +75,4 @@ local-invoke: setup .venv-sam/.ready  ## run EVENT=events/x.json through FUNCTIO
 lock:  ## pin pyproject's dependencies again (needs uv)
 	@requirements/lock
 
-.PHONY: help setup run test check format bench build local-invoke lock
+.PHONY: help setup run test check format bench openapi fuzz soak build local-invoke lock

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 WORK_QUEUE = "shortterm-work"
 DEAD_LETTER_QUEUE = "shortterm-work-dlq"
+# A script, not a module of this package: importing moto here would take a while.
+_SERVER = Path(__file__).with_name("sqs_server.py")
 _START_SECONDS = 30
 _FORTNIGHT = "1209600"
 
@@ -50,7 +52,7 @@ class Sqs:
     def start(self) -> None:
         """Returns when both queues exist; a second start comes up empty on the same port."""
         self._process = self._lifeline.spawn(
-            [sys.executable, "-P", "-m", "moto.server", "-H", HOST, "-p", str(self._port)],
+            [sys.executable, "-P", str(_SERVER), "-H", HOST, "-p", str(self._port)],
             env={"PATH": "/usr/bin:/bin", "LANG": "en_US.UTF-8", "AWS_DEFAULT_REGION": REGION},
             cwd=self._log.parent,
             log=self._log,

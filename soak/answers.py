@@ -1,0 +1,50 @@
+"""What the API told the bots, turn by turn, and how long it took."""
+
+from collections import Counter
+from threading import Lock
+from typing import Any, NamedTuple
+
+
+class Latency(NamedTuple):
+    """One answered request: how long it took, and which fault lasted when it was sent."""
+
+    ms: float
+    fault: str | None
+
+
+class Answers:
+    """Collects what several bots are told."""
+
+    def __init__(self) -> None:
+        self.captured: set[str] = set()
+        self.queued: set[str] = set()
+        self.skipped: set[str] = set()
+        self.failed: set[str] = set()
+        self.statuses: Counter[int] = Counter()
+        self.latencies: list[Latency] = []
+        self._lock = Lock()
+
+    @property
+    def posts(self) -> int:
+        """How many requests were answered."""
+        return sum(self.statuses.values())
+
+    @property
+    def broken(self) -> int:
+        """How many requests ended in a 5xx: their container was killed."""
+        return sum(count for status, count in self.statuses.items() if status >= 500)
+
+    def add(
+        self, turn_id: str, status: int, answer: dict[str, Any], latency: Latency | None
+    ) -> None:
+        """Note the answer to one request, and what it took if that counts."""
+        with self._lock:
+            self.statuses[status] += 1
+            if latency:
+                self.latencies.append(latency)
+            if status != 202:
+                return
+            said = {"captured": self.captured, "skipped": self.skipped}
+            said.get(str(answer.get("status")), self.failed).add(turn_id)
+            if answer.get("queued") is True:
+                self.queued.add(turn_id)

@@ -1,0 +1,116 @@
+"""The end of a run: living containers send what waits, the writers work the queue off."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from local.container import Container
+from local.gateway import Request, proxy_event
+from local.outcome import Success
+from local.stack import Stack
+from soak.answers import Answers
+from soak.stream import World
+
+_PATIENCE_S = 90
+_PAUSE_S = 0.2
+# A queue where nothing changes for so many visibility time-outs holds what nobody will take.
+_STILL_ROUNDS = 4
+
+
+def send_what_waits(stack: Stack, world: World, first: int, answers: Answers) -> int:
+    """Post further turns, from number `first` on, to each living container until nothing waits.
+
+    Past the pool: its next request would go to the most recently used container only, and nothing
+    else is under way now. Returns the number after the last turn.
+    """
+    number = first
+    ends = time.monotonic() + _PATIENCE_S
+    for container in stack.pools["capture"].containers:
+        while _waiting(container) and time.monotonic() < ends:
+            turn = world.turn(number)
+            number += 1
+            status, answer = _request(container, "POST", "/v1/turns", turn.body)
+            answers.add(turn.turn_id, status, answer, None)
+            time.sleep(_PAUSE_S)
+    return number
+
+
+class Queues:
+    """The work queue and its dead-letter queue, at the end of a run."""
+
+    def __init__(self, stack: Stack, *, visibility_timeout: int) -> None:
+        self._sqs = stack.sqs_client
+        self._queue_url = stack.queue_url
+        self._dlq_url = stack.dlq_url
+        self._still_s = _STILL_ROUNDS * visibility_timeout
+
+    def drain(self, poison: int) -> None:
+        """Wait until only so many poison messages are left; send them to the dead-letter queue.
+
+        Gives up when nothing changes any more: the audit will say what was left.
+        """
+        self._wait_while(lambda queued, dead: queued > 0 and queued + dead > poison)
+        self._hasten()
+        self._wait_while(lambda queued, _: queued > 0)
+
+    def _hasten(self) -> None:
+        """What nobody could apply until now needs no further receives, each after its time-out."""
+        attributes = self._sqs.get_queue_attributes(
+            QueueUrl=self._queue_url, AttributeNames=["RedrivePolicy"]
+        )["Attributes"]
+        redrive = json.loads(attributes["RedrivePolicy"]) | {"maxReceiveCount": 1}
+        self._sqs.set_queue_attributes(
+            QueueUrl=self._queue_url,
+            Attributes={"VisibilityTimeout": "0", "RedrivePolicy": json.dumps(redrive)},
+        )
+
+    def left(self) -> int:
+        """How many messages are in the work queue."""
+        return self._count(self._queue_url)
+
+    def dead(self) -> set[str]:
+        """Take all messages out of the dead-letter queue and return their bodies."""
+        bodies: set[str] = set()
+        while messages := self._sqs.receive_message(
+            QueueUrl=self._dlq_url, MaxNumberOfMessages=10, VisibilityTimeout=3600
+        ).get("Messages"):
+            bodies |= {it["Body"] for it in messages}
+        return bodies
+
+    def _wait_while(self, condition: Callable[[int, int], bool]) -> None:
+        seen, changed = (-1, -1), time.monotonic()
+        while condition(*(now := (self.left(), self._count(self._dlq_url)))):
+            if now != seen:
+                seen, changed = now, time.monotonic()
+            elif time.monotonic() - changed > self._still_s:
+                return
+            time.sleep(_PAUSE_S)
+
+    def _count(self, url: str) -> int:
+        attributes = self._sqs.get_queue_attributes(
+            QueueUrl=url,
+            AttributeNames=[
+                "ApproximateNumberOfMessages",
+                "ApproximateNumberOfMessagesNotVisible",
+                "ApproximateNumberOfMessagesDelayed",
+            ],
+        )["Attributes"]
+        return sum(map(int, attributes.values()))
+
+
+def _waiting(container: Container) -> int:
+    """How much work waits in a container; 0 when it does not answer any more."""
+    _, health = _request(container, "GET", "/v1/health")
+    return int(health.get("outbox", 0))
+
+
+def _request(
+    container: Container, method: str, target: str, body: bytes = b""
+) -> tuple[int, dict[str, Any]]:
+    event = proxy_event(Request(method, target, [], body, "127.0.0.1"), "soak")
+    outcome = container.invoke(json.dumps(event).encode())
+    if not isinstance(outcome, Success):
+        return 599, {}
+    response = json.loads(outcome.payload)
+    return response["statusCode"], json.loads(response["body"])
