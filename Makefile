@@ -21,7 +21,7 @@ run: setup  ## start the local stack (ONCE=1: replay the sample conversation and
 	@$(PY) -m local up $(RUN_FLAGS)
 
 test: setup .venv-infra/.ready  ## the whole suite
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 check: setup  ## lint, format, types, import contracts
 	@$(PY) -m ruff check .
