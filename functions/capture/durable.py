@@ -38,9 +38,10 @@ PATIENT_S = 12.0
 # How long the database is left alone after a failure.
 REST_MS = 5_000
 
-# One plan, made once: planning the read takes longer than running it, and it goes by index
-# whatever it is asked. Nothing here is large enough to be compiled.
-_SESSION = "-c plan_cache_mode=force_generic_plan -c jit=off"
+# One plan, made once: planning the read takes longer than running it. It goes by index whatever it
+# is asked, and even if it was made while the table was small: it has to serve when it is not any
+# more. Nothing here is large enough to be compiled.
+_SESSION = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off"
 
 
 class Away(Exception):
