@@ -117,7 +117,6 @@ def _captured(outcome: Captured | Skipped) -> Response[str]:
             return _json(HTTPStatus.ACCEPTED, {"status": "skipped", "reason": reason})
         case Captured(turn_id, entries, queued):
             telemetry.count(Metric.TURNS_CAPTURED)
-            telemetry.count(Metric.WORK_WAITING, len(outbox))
             held = memory.size()
             telemetry.count(Metric.MEMORY_ENTRIES, held.entries)
             telemetry.count(Metric.MEMORY_BYTES, held.bytes)

@@ -108,9 +108,13 @@ class Outbox:
         while len(self._waiting) > self._capacity or self._bytes > MAX_BYTES:
             self._take_oldest()
             _count_dropped("outbox_full")
+        waited = len(self._waiting) > 1
         queued = not self._breaker.is_open and self._send_waiting(posted)
         if not queued:
             telemetry.count(Metric.WORK_DEFERRED)
+        # Most often nothing waits, before and after: that is told by telling nothing.
+        if waited or self._waiting:
+            telemetry.count(Metric.WORK_WAITING, len(self._waiting))
         return queued
 
     def _send_waiting(self, newest: _Posted) -> bool:

@@ -165,6 +165,27 @@ def test_a_summary_that_was_taken_away_is_none(rows, insert):
     assert channels(read(rows)) == []
 
 
+def test_categories_are_a_sign_of_life(rows, insert):
+    insert(server("a"), age=50 * HOUR, told=HOUR, categories=json.dumps({"mood": "calm"}))
+    (row,) = read(rows).rows
+    assert row.live_at == NOW - HOUR
+
+
+def test_notes_that_were_taken_away_are_no_sign_of_life(rows, insert):
+    insert(ASKED, age=50 * HOUR, told=HOUR, summary=None)
+    assert read(rows).rows[0].live_at == NOW - 50 * HOUR
+
+
+def test_a_row_without_any_sign_of_life_is_as_old_as_itself(rows, insert):
+    insert(ASKED, age=None)
+    assert read(rows).rows[0].live_at >= NOW
+
+
+def test_a_row_in_the_last_moment_of_its_life_is_found(rows, insert):
+    insert(server("a"), age=24 * HOUR - 1, told=30 * HOUR, summary="tides")
+    assert channels(read(rows)) == ["a"]
+
+
 def test_a_row_that_only_notes_made_is_found(rows, insert):
     insert(server("a"), age=None, told=HOUR, categories=json.dumps({"mood": "calm"}))
     assert channels(read(rows)) == ["a"]
@@ -172,9 +193,25 @@ def test_a_row_that_only_notes_made_is_found(rows, insert):
 
 def test_rows_that_the_container_holds_come_however_many_are_newer(rows, insert):
     insert(server("held"), age=HOUR)
-    for number in range(3):
+    for number in range(9):
         insert(server(f"c{number}"))
     assert "held" in channels(read(rows, scopes=(ASKED, server("held")), limit=1))
+
+
+def test_rows_that_the_container_holds_take_no_other_ones_place(rows, insert):
+    for scope in (ASKED, server("held"), server("new")):
+        insert(scope)
+    found = channels(read(rows, scopes=(ASKED, server("held")), limit=1))
+    assert sorted(found) == ["c", "held", "new"]
+
+
+def test_rows_of_other_owners_are_not_read(rows, insert):
+    for channel, persona in (("a", None), ("c", "7")):
+        insert(Scope("user", "s", channel, persona))
+        insert(Scope("user", "v", channel, persona))
+        insert(Scope("server", "u", channel, persona))
+    assert read(rows).rows == ()
+    assert read(rows, **OF_USER).rows == ()
 
 
 def test_others_are_narrowed_to_a_lineage(rows, insert):
@@ -233,6 +270,13 @@ def test_a_channel_is_as_private_as_the_last_turn_of_its_server_says(rows, inser
     assert channels(read(rows)) == ["thread", "p"]
 
 
+def test_notes_alone_do_not_tell_whether_a_channel_is_private(rows, insert):
+    insert(server("p", "8"), age=None, told=HOUR, summary="tides")
+    insert(server("p", "7"), age=HOUR, is_private=True)
+    insert(server("thread"), parent_channel_id="p")
+    assert channels(read(rows)) == []
+
+
 def test_a_users_row_is_private_once_its_channel_is(rows, insert):
     insert(Scope("user", "u", "a"), age=1_000)
     insert(server("a"), is_private=True)
@@ -246,6 +290,19 @@ def test_in_a_guild_the_live_row_comes_with_a_users_rows(rows, insert):
     assert len(read(rows).rows) == 1
 
 
+def test_no_other_live_row_comes_with_a_users_rows(rows, insert):
+    for scope in (server("d"), server("c", "8"), Scope("server", "s2", "c", "7")):
+        insert(scope)
+    assert read(rows, **OF_USER).rows == ()
+
+
+def test_for_notes_no_row_of_another_channel_or_persona_is_read(rows, insert):
+    bare = Scope("user", "u", "c")
+    for scope in (bare, Scope("user", "u", "d"), USERS):
+        insert(scope)
+    assert [it.scope for it in rows.rows_of([bare], obeyed=0).rows] == [bare]
+
+
 def test_the_rows_of_both_scopes_are_read_for_notes(rows, insert):
     insert(ASKED)
     insert(USERS)
@@ -256,11 +313,13 @@ def test_the_rows_of_both_scopes_are_read_for_notes(rows, insert):
 
 def test_an_export_pages_through_every_row_however_old(rows, insert):
     scopes = [Scope("user", "u", channel, it) for channel in "abc" for it in (None, "7")]
-    for scope in scopes:
+    for scope in reversed(scopes):
         insert(scope, age=80 * 24 * HOUR)
     insert(Scope("user", "v", "a"))
+    insert(Scope("server", "u", "a"))
     found, after = [], None
     while page := rows.export("u", after, most=4, obeyed=0).rows:
+        assert len(page) <= 4
         found += [it.scope for it in page]
         after = found[-1]
     assert found == scopes
@@ -275,6 +334,12 @@ def test_forgetting_a_user_takes_the_users_rows_and_no_others(rows, insert, sql)
     assert left == [("server", "s"), ("user", "v")]
 
 
+def test_a_server_with_a_forgotten_users_id_keeps_its_rows(rows, insert, sql):
+    insert(Scope("server", "u", "c"))
+    rows.forget("user", "u", now=NOW)
+    assert sql("SELECT scope FROM short_term_memories") == [("server",)]
+
+
 def test_forgetting_a_channel_takes_its_rows_whoever_owns_them(rows, insert, sql):
     for scope in (USERS, ASKED, server("d")):
         insert(scope)
@@ -285,6 +350,21 @@ def test_forgetting_a_channel_takes_its_rows_whoever_owns_them(rows, insert, sql
 def test_a_tombstone_is_no_older_than_its_commit(rows):
     before = time.time_ns() // 1_000_000
     assert rows.forget("user", "u", now=NOW - HOUR).forgotten_at >= before
+
+
+def test_a_container_whose_clock_is_ahead_forgets_all_that_it_captured(rows):
+    ahead = time.time_ns() // 1_000_000 + 50_000
+    assert rows.forget("user", "u", now=ahead).forgotten_at == ahead
+
+
+def test_forgetting_waits_for_the_writers_at_work_longer_than_a_read_would(rows, database_url):
+    read(rows)
+    with psycopg.connect(database_url) as writer:
+        writer.execute("SELECT pg_advisory_xact_lock_shared(x'6F6E65206279206F'::bigint)")
+        done = threading.Timer(2 * module.READ_S, writer.commit)
+        done.start()
+        assert rows.forget("user", "u", now=NOW).subject_id == "u"
+        done.join()
 
 
 def test_another_container_finds_the_tombstones_after_those_that_it_obeyed(rows):
@@ -299,6 +379,14 @@ def test_a_container_need_not_heed_tombstones_from_before_its_memory(rows, captu
     younger = durable_at(capture_url, clock, since=old.forgotten_at + 1)
     assert read(younger).tombstones == ()
     younger._database.close()
+
+
+def test_a_tombstone_of_the_moment_when_memory_began_is_heeded(rows, capture_url, clock):
+    ahead = time.time_ns() // 1_000_000 + 50_000
+    told = rows.forget("user", "u", now=ahead)
+    began = durable_at(capture_url, clock, since=ahead)
+    assert read(began).tombstones == (told,)
+    began._database.close()
 
 
 def test_tombstones_become_visible_in_the_order_of_their_numbers(capture_url, rows):
@@ -378,6 +466,11 @@ def test_a_database_that_hangs_keeps_no_reader_waiting(rows, sql, database_url, 
     assert waited < 1
 
 
+def test_the_server_ends_a_read_that_nobody_waits_for_any_more(rows):
+    limit = rows._open().run(lambda it: it.execute("SHOW statement_timeout").fetchone())
+    assert limit == ("300ms",)
+
+
 def test_a_connection_that_broke_meanwhile_is_replaced_without_a_failure(rows, sql):
     read(rows)
     sql(
@@ -412,6 +505,7 @@ def test_it_reads_by_index_alone(rows, insert, sql):
         rows.export("u", None, most=10, obeyed=0)
     assert len(plans) == 4
     assert all("Index" in it for it in plans)
+    assert all("memories_of_channel" in it for it in plans[:2])
     scans = [it for plan in plans for it in _nodes(json.loads(plan)[0]["Plan"])]
     assert "Seq Scan" not in {kind for kind, table in scans if table == "short_term_memories"}
 
@@ -431,6 +525,46 @@ def test_a_database_that_always_answers_too_late_is_left_alone(rows, clock, monk
     rows._breaker.failed()
     clock.now += module.REST_MS
     assert read(rows).rows == ()
+
+
+def test_a_database_that_answered_too_late_once_is_left_alone_for_a_while(rows, clock, monkeypatch):
+    read(rows)
+    database = rows._open()
+    asked, answers = threading.Event(), threading.Event()
+
+    def late(act):
+        asked.set()
+        answers.wait(10)
+        clock.now += 1_000
+        return original(act)
+
+    original = database.run
+    monkeypatch.setattr(database, "run", late)
+    monkeypatch.setattr(module, "READ_S", 0.01)
+    with pytest.raises(Away):
+        read(rows)
+    assert asked.wait(10)
+    monkeypatch.setattr(rows, "_open", lambda: pytest.fail("it was asked again"))
+    answers.set()
+    rows._aside._last.result(timeout=10)
+    with pytest.raises(Away):
+        read(rows)
+
+
+def test_the_first_read_waits_for_its_connection_too(rows, monkeypatch):
+    database = rows._open()
+
+    def slowly(act):
+        threading.Event().wait(0.1)
+        return original(act)
+
+    original = database.run
+    monkeypatch.setattr(database, "run", slowly)
+    monkeypatch.setattr(module, "READ_S", 0.01)
+    assert read(rows).rows == ()
+    with pytest.raises(Away):
+        read(rows)
+    assert rows._aside._last.result(timeout=10).rows == ()
 
 
 def _nodes(plan):
@@ -461,10 +595,11 @@ def test_a_row_comes_once_even_if_it_is_needed_and_among_the_newest(rows, insert
 
 def test_the_live_row_takes_no_place_of_the_others(rows, insert):
     insert(ASKED)
+    insert(USERS)
     for channel in "abd":
         insert(Scope("user", "u", channel))
     found = read(rows, **OF_USER, limit=2).rows
-    assert len([it for it in found if it.kind == "user"]) >= 2
+    assert len([it for it in found if it.kind == "user" and it.channel_id != "c"]) >= 2
 
 
 def test_notes_are_told_behind_the_tombstones_too(rows):
@@ -497,6 +632,17 @@ def test_the_threads_of_a_forgotten_private_channel_stay_private(rows, insert):
     for channel in ("p", "q"):
         rows.forget("channel", channel, now=NOW)
     assert channels(read(rows)) == ["open"]
+
+
+@pytest.mark.parametrize(("first", "last", "shown"), [(True, False, ["t"]), (False, True, [])])
+def test_threads_of_a_forgotten_channel_are_as_private_as_it_was_last(
+    rows, insert, first, last, shown
+):
+    for persona, age, is_private in (("8", 2_000, first), ("7", 1_000, last), ("9", 3_000, first)):
+        insert(server("p", persona), age=age, is_private=is_private)
+    insert(server("t"), parent_channel_id="p")
+    rows.forget("channel", "p", now=NOW)
+    assert channels(read(rows)) == shown
 
 
 def test_data_that_postgres_refuses_does_not_take_the_rows_from_others(rows):

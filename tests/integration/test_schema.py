@@ -199,12 +199,42 @@ def test_each_role_may_do_what_it_needs_and_no_more(sql, role, table, may):
 
 
 @pytest.mark.parametrize(
+    ("table", "may"),
+    [
+        ("short_term_memories", {"SELECT"}),
+        ("tombstones", {"SELECT", "INSERT"}),
+        ("applied_turns", set()),
+    ],
+)
+def test_capture_may_write_no_column_of_anything_but_tombstones(sql, table, may):
+    asked = "SELECT has_any_column_privilege('stm_capture', %s, %s)"
+    rights = ["SELECT", "INSERT", "UPDATE", "REFERENCES"]
+    assert {it for it in rights if sql(asked, table, it) == [(True,)]} == may
+
+
+@pytest.mark.parametrize(
     ("column", "may"),
     [("subject", True), ("subject_id", True), ("forgotten_at", True), ("number", False)],
 )
 def test_capture_may_write_tombstones_but_not_their_numbers(sql, column, may):
     asked = "SELECT has_column_privilege('stm_capture', 'tombstones', %s, 'INSERT')"
     assert sql(asked, column) == [(may,)]
+
+
+@pytest.mark.parametrize("role", ["stm_capture", "stm_writer"])
+def test_what_forgets_as_the_owner_can_be_hung_on_no_other_table(database_url, role):
+    """A table of one's own would take rows without leaving a tombstone."""
+    hang = "CREATE TRIGGER take BEFORE INSERT ON mine FOR EACH ROW EXECUTE FUNCTION"
+    with psycopg.connect(make_conninfo(database_url, user=role)) as connection:
+        connection.execute("CREATE TEMPORARY TABLE mine (LIKE tombstones)")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(f"{hang} take_the_forgotten()")
+
+
+def test_what_runs_as_the_owner_looks_only_where_the_owner_said(sql):
+    """Else its caller's search path could put other tables and operators in their place."""
+    found = sql("SELECT proname, proconfig FROM pg_proc WHERE prosecdef")
+    assert found == [("take_the_forgotten", ["search_path=pg_catalog, pg_temp"])]
 
 
 @pytest.mark.parametrize("role", ["stm_capture", "stm_writer"])

@@ -207,6 +207,28 @@ def test_a_writer_waits_for_the_tombstone_and_sees_it(
     assert rows() == {}
 
 
+def test_what_was_captured_while_a_tombstone_waited_is_forgotten_too(connection, forget, sql):
+    connection.execute("BEGIN")
+    store.apply(connection, [turn_captured(1)])
+    with meanwhile(forget, "channel", "c"):
+        until_waiting(sql, "forgetting")
+        ((waiting_at,),) = sql("SELECT clock_timestamp()")
+        connection.execute("COMMIT")
+    ((forgotten_at,),) = sql("SELECT forgotten_at FROM tombstones")
+    assert forgotten_at > waiting_at
+
+
+def test_a_tombstone_that_waits_has_no_number_yet(connection, forget, sql):
+    """Else one with a later number might be seen first, and a container would skip this one."""
+    connection.execute("BEGIN")
+    store.apply(connection, [turn_captured(1)])
+    with meanwhile(forget, "channel", "c"):
+        until_waiting(sql, "forgetting")
+        handed_out = sql("SELECT is_called FROM tombstone_numbers")
+        connection.execute("COMMIT")
+    assert handed_out == [(False,)]
+
+
 def test_rows_that_writers_fight_for_stay_forgotten(writer_url, forget, rows, sql):
     """Writers and forgettings at once: none deadlocks, and the last forgetting takes all."""
     errors = []

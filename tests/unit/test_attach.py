@@ -72,6 +72,17 @@ def test_the_rows_get_them_through_the_queue(bench):
     )
 
 
+@pytest.mark.parametrize(("server", "group"), [("s", "s"), (None, "u")])
+def test_their_message_is_in_the_group_of_whose_cadence_starts_anew(bench, server, group):
+    bench.put(summary="tides", serverId=server)
+    assert bench.queue.groups == [group]
+
+
+def test_a_forgetting_goes_by_when_they_came_and_not_by_when_they_were_told(bench):
+    bench.put(summary="tides", occurredAt=NOW - HOUR)
+    assert (bench.work[0].captured_at, bench.work[0].notes.told_at) == (NOW, NOW - HOUR)
+
+
 def test_lines_stay_as_they_are(bench):
     bench.memory.remember("t1", GUILD, window("a"))
     bench.put(summary="tides")
@@ -125,6 +136,14 @@ def test_more_categories_than_a_scope_keeps_are_refused_and_nothing_is_attached(
     assert len(bench.work) == 1
 
 
+@pytest.mark.parametrize("scope", [USERS, SERVERS])
+def test_too_many_for_one_of_both_scopes_are_too_many(scope):
+    bench = Bench(row(scope, told=notes(NOW - 1, **FIVE)))
+    with pytest.raises(Mismatch):
+        bench.put(categories={"c6": "text"})
+    assert (bench.notes(USERS), bench.notes(SERVERS)) == (None, None)
+
+
 def test_categories_that_only_the_row_knows_count_too():
     bench = Bench(row(SERVERS, told=notes(NOW - 1, **FIVE)))
     with pytest.raises(Mismatch):
@@ -168,6 +187,23 @@ def test_it_counts_on_from_what_the_row_knows():
     attached = bench.put(summary="tides")
     assert attached.entries[1].last_refreshed_turn == 9
     assert cadence(bench) == (0, 9)
+
+
+@pytest.mark.parametrize("told", [{"summary": "tides"}, {"categories": {"mood": "calm"}}])
+def test_what_is_told_prolongs_the_life_of_an_entry_and_its_repetition_does_not(bench, told):
+    turns(bench, 1)
+    bench.clock.now += HOUR
+    for _ in range(2):
+        bench.put(**told, occurredAt=NOW + HOUR)
+        assert bench.memory.get(SERVERS).updated_at == NOW + HOUR
+        bench.clock.now += HOUR
+
+
+def test_a_lineage_that_notes_tell_is_known_from_then_on(bench):
+    bench.put(summary="tides", personaLineageId="3")
+    turns(bench, 1)
+    assert bench.memory.get(SERVERS).persona_lineage_id == "3"
+    assert {it.persona_lineage_id for it in bench.work[0].scopes} == {"3"}
 
 
 def test_without_the_database_they_are_attached_all_the_same(bench):
@@ -268,3 +304,9 @@ def test_a_row_that_a_summary_keeps_alive_counts_for_as_long():
 def test_of_two_tellings_at_the_same_time_one_stands(bench):
     assert bench.put(summary="b", occurredAt=NOW).stands
     assert not bench.put(summary="a", occurredAt=NOW).stands
+
+
+def test_what_stands_in_one_of_both_scopes_stands(bench):
+    bench.put(userId="v", summary="new", occurredAt=NOW)
+    assert bench.put(summary="old", occurredAt=NOW - 1).stands
+    assert (bench.notes(USERS)[0], bench.notes(SERVERS)[0]) == ("old", "new")

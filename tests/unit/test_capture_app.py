@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import msgspec
 import pytest
+from faults import FakeRows
 from given import LAMBDA_CONTEXT, turn_fields
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -200,7 +201,6 @@ def test_the_metrics_tell_what_happened(call, queue, emitted):
         "TurnsCaptured": 1,
         "MemoryEntries": 2,
         "WorkQueued": 1,
-        "WorkWaiting": 0,
         "TurnsSkipped": 2,
         "RecallHits": 1,
         "RecallMisses": 1,
@@ -351,7 +351,32 @@ def test_what_needs_the_database_says_when_to_try_again_without_it(send, method,
 def test_nothing_is_forgotten_here_if_it_could_not_be_forgotten_everywhere(send, post):
     post()
     send("DELETE", "/v1/users/u/memories")
-    assert send("GET", "/v1/memories", **PLACE)[2]["current"] is not None
+    send("DELETE", "/v1/channels/c/memories")
+    for scope in ("user", "server"):
+        assert send("GET", "/v1/memories", **PLACE, scope=scope)[2]["current"] is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [
+        ("/v1/users/u/memories", ["server"]),
+        ("/v1/users/%75/memories", ["server"]),
+        ("/v1/users/c/memories", ["user", "server"]),
+        ("/v1/channels/c/memories", []),
+        ("/v1/channels/u/memories", ["user", "server"]),
+    ],
+)
+def test_what_is_forgotten_is_gone_here_once_its_tombstone_is_set(
+    send, post, app, monkeypatch, path, left
+):
+    monkeypatch.setattr(app, "durable", FakeRows())
+    post()
+    status, _, body = send("DELETE", path)
+    assert (status, body["status"]) == (200, "forgotten")
+    assert abs(body["forgottenAt"] - app.now()) < 60_000
+    for scope in ("user", "server"):
+        current = send("GET", "/v1/memories", **PLACE, scope=scope)[2]["current"]
+        assert (current is not None) == (scope in left)
 
 
 @pytest.mark.parametrize(
@@ -431,6 +456,13 @@ def test_notes_that_are_none_are_refused_and_nothing_is_attached(send, queue, fi
     assert queue() == []
 
 
+def test_a_summary_that_was_cut_or_told_anew_meanwhile_is_said_to_be(send):
+    _, _, cut = send("PUT", "/v1/summaries", PLACE | {"summary": "x" * 1_501})
+    assert (cut["status"], cut["truncated"]) == ("attached", True)
+    _, _, late = send("PUT", "/v1/summaries", PLACE | {"summary": "old", "occurredAt": 1})
+    assert (late["status"], late["truncated"]) == ("superseded", False)
+
+
 def test_a_context_is_rendered(send, post):
     post(channelName="general")
     status, _, body = send("GET", "/v1/context", **PLACE)
@@ -438,6 +470,24 @@ def test_a_context_is_rendered(send, post):
     assert body["text"].startswith("[This channel #general, just now]\n")
     assert body["nudge"] == {"due": False, "turnsSinceRefresh": 1, "refreshCadence": 5}
     assert send("GET", "/v1/context", **PLACE, refreshCadence="1")[2]["nudge"]["due"] is True
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters", "telling", "limit"),
+    [
+        ("/v1/memories", {"limit": "7"}, False, 7),
+        ("/v1/context", {"maxChannels": "2"}, True, 16),
+    ],
+)
+def test_rows_are_asked_for_what_is_answered(
+    send, app, monkeypatch, path, parameters, telling, limit
+):
+    """A prompt has no use for rows without notes, and room for one persona of each channel."""
+    rows = FakeRows()
+    monkeypatch.setattr(app, "durable", rows)
+    send("GET", path, **PLACE, **parameters)
+    (asked,) = rows.wanted
+    assert (asked.telling, asked.limit) == (telling, limit)
 
 
 def test_memory_may_be_withheld_without_the_database(send, post, app, monkeypatch):

@@ -230,3 +230,12 @@ def test_a_queue_that_does_not_exist_is_a_deferral():
     outbox = Outbox(boto3.client("sqs"), "https://sqs.eu-west-1.amazonaws.com/1/none", capacity=10)
     assert not outbox.send(work("t1"))
     assert len(outbox) == 1
+
+
+def test_what_waits_is_told_until_nothing_does(outbox, queue, emitted):
+    queue.then(unreachable, unreachable)
+    told = []
+    for number in range(4):
+        outbox.send(work(f"t{number}"))
+        told.append(emitted().get("WorkWaiting"))
+    assert told == [1, 2, 0, None]

@@ -238,6 +238,15 @@ def test_no_answer_is_too_large_for_lambda_however_it_is_escaped(held, text):
     assert 0 < len(lines) < 100
 
 
+def test_of_too_many_lines_the_newest_are_answered_in_their_order(held):
+    numbered = [f"{number:03}" + "x" * 60_000 for number in range(100)]
+    scopes = [ScopeWork(Scope("server", "s", "c", "7"), None, live=True)]
+    held.remember("t1", scopes, window(*numbered, server_id="s"))
+    numbers = [int(line["content"][:3]) for line in ask(held)["current"]["lines"]]
+    assert numbers == list(range(numbers[0], 100))
+    assert 0 < numbers[0] < 99
+
+
 def test_an_answer_in_full_is_not_called_truncated(held):
     keep(held, "c")
     assert "truncated" not in ask(held)

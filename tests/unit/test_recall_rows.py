@@ -94,6 +94,11 @@ def test_the_asked_scope_comes_from_its_row_when_memory_has_nothing(held):
     assert state(found) == ("cold", "fresh")
 
 
+def test_categories_without_a_summary_are_told(held):
+    current = ask(held, row(ASKED, told=notes(NOW, mood="calm")))["current"]
+    assert (current["summary"], current["categories"]) == (None, {"mood": "calm"})
+
+
 def test_lines_of_memory_are_joined_with_the_summary_of_the_row(held):
     keep(held)
     current = ask(held, row(ASKED, told=notes(NOW, "tides")))["current"]
@@ -139,6 +144,25 @@ def test_a_refresh_that_came_to_another_container_starts_it_anew_here(held):
     assert (current["turnsSinceRefresh"], current["lastRefreshedTurn"]) == (0, 4)
 
 
+def test_of_one_refresh_the_cadence_is_that_which_counted_more_turns_before_it(held):
+    keep(held)
+    summarize(held, ASKED, "tides")
+    known = row(ASKED, told=held.get(ASKED).notes, last_refreshed_turn=4)
+    assert ask(held, known)["current"]["lastRefreshedTurn"] == 4
+
+
+def test_a_lineage_that_only_the_row_knows_is_told(held):
+    keep(held)
+    found = ask(held, row(ASKED, persona_lineage_id="3"))
+    assert found["current"]["personaLineageId"] == "3"
+
+
+def test_an_entry_was_updated_when_its_row_was_if_that_is_later(held):
+    keep(held)
+    assert ask(held, row(ASKED, at=NOW + 1))["current"]["updatedAt"] == NOW + 1
+    assert ask(held, row(ASKED, at=NOW - 1))["current"]["updatedAt"] == NOW
+
+
 def test_others_come_newest_first_whether_from_memory_or_row(held, clock):
     keep(held, "a")
     clock.now += 10
@@ -157,6 +181,11 @@ def test_a_row_lives_as_long_as_an_entry(held, clock, summary, hours, lives):
     known = row(ASKED, told=notes(NOW, summary))
     clock.now += hours * HOUR
     assert (ask(held, known)["current"] is not None) is lives
+
+
+def test_a_row_is_as_old_as_its_last_sign_of_life_and_not_as_its_last_turn(held):
+    known = row(ASKED, told=notes(NOW, "tides"), last_turn_at=NOW - 50 * HOUR)
+    assert ask(held, known)["current"]["updatedAt"] == NOW
 
 
 def test_lines_that_only_a_summary_kept_alive_go_with_it(held, clock):
@@ -215,6 +244,18 @@ def test_what_the_rows_know_as_private_is_hidden_even_if_memory_took_it_for_publ
     hidden = [row(it, is_hidden=True) for it in (ASKED, OTHER)]
     found = ask(held, *hidden)
     assert (found["current"], found["others"]) == (None, [])
+
+
+def test_an_entry_is_private_once_a_later_turn_elsewhere_was(held):
+    keep(held)
+    assert ask(held, row(ASKED, at=NOW + 1, is_private=True))["current"] is None
+
+
+def test_an_entry_is_as_private_as_its_newest_turn_whatever_an_older_row_says(held, clock):
+    keep(held, is_private=True)
+    clock.now += 1
+    keep(held, persona="8")
+    assert ask(held, row(ASKED, at=NOW - 1))["current"] is None
 
 
 def test_a_thread_without_a_row_is_hidden_when_its_parent_is_known_as_private(held):
@@ -277,11 +318,30 @@ def test_tombstones_that_were_obeyed_are_not_asked_for_again(held):
     assert held.obeyed == 1
 
 
+def test_tombstones_are_asked_for_from_the_last_one_that_was_obeyed(held, monkeypatch):
+    rows, asked = forgotten(), []
+    read = rows.read
+
+    def noting(wanted, *, obeyed):
+        asked.append(obeyed)
+        return read(wanted, obeyed=obeyed)
+
+    monkeypatch.setattr(rows, "read", noting)
+    for _ in range(2):
+        ask(held, rows)
+    assert asked == [0, 1]
+
+
 def test_the_nudge_in_a_guild_goes_by_the_servers_row_whichever_scope_is_read(held):
     rows = FakeRows(row(ASKED, turns_since_refresh=6))
     assert recalled(held, rows, scope="user").turns_since_refresh == 6
     keep(held)
     assert recalled(held, FakeRows(), scope="user").turns_since_refresh == 1
+
+
+def test_the_servers_row_that_the_nudge_goes_by_is_not_told_with_a_users(held):
+    found = ask(held, row(ASKED, told=notes(NOW, "tides")), scope="user")
+    assert (found["current"], found["others"]) == (None, [])
 
 
 def test_a_private_channel_gives_no_nudge_to_those_who_may_not_see_it(held):
@@ -366,3 +426,48 @@ def test_a_row_tells_whose_thread_an_entry_is_of(held):
     of_parent = row(OTHER, parent_channel_id="p")
     keep(held, "p", is_private=True)
     assert channels(ask(held, of_parent)) == []
+
+
+def wanted(held, **parameters):
+    """What the rows were asked for."""
+    rows = FakeRows()
+    ask(held, rows, **parameters)
+    return rows.wanted[0]
+
+
+def test_the_rows_are_asked_for_what_still_lives(held):
+    asked = wanted(held)
+    assert (asked.alive_since, asked.summary_alive_since) == (NOW - 12 * HOUR, NOW - 24 * HOUR)
+
+
+def test_the_asked_scopes_row_is_asked_for_though_memory_has_nothing(held):
+    assert wanted(held).scopes == (ASKED,)
+
+
+def test_no_more_entries_are_merged_with_their_rows_than_are_answered(held):
+    for channel in "cabd":
+        keep(held, channel)
+    assert len(wanted(held, limit="2").scopes) == 1 + 2
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field", "expected"),
+    [
+        ({}, "server_id", "s"),
+        ({"personaLineageId": "3"}, "lineage_id", "3"),
+        ({"includeOtherServers": "true"}, "everywhere", True),
+        ({}, "everywhere", False),
+        ({"isPrivateChannel": "true"}, "sees_private", True),
+        ({}, "sees_private", False),
+    ],
+)
+def test_the_rows_are_asked_for_what_the_asker_may_see(held, parameters, field, expected):
+    assert getattr(wanted(held, **parameters), field) == expected
+
+
+def test_a_row_tells_which_server_an_entry_is_of(held):
+    users = Scope("user", "u", "c", "7")
+    place = empty_window(NOW, server_id=None, parent_channel_id=None, is_private=False)
+    start = Entry(users, place, updated_at=NOW, created_at=NOW)
+    held.note(start, lambda entry: entry.with_notes(notes(NOW, "tides"), None, now=NOW))
+    assert ask(held, row(users), scope="user")["current"]["summary"] == "tides"

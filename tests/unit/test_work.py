@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from given import NOW, work
+from given import NOW, attachment, notes, work
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,9 +54,10 @@ def test_nothing_but_ids_numbers_and_flags_is_in_a_message():
     }
 
 
+@pytest.mark.parametrize("sent", [work(), attachment(notes())])
 @pytest.mark.parametrize("version", [0, 2, 99, "1", None, 1.5, True])
-def test_a_version_that_is_not_known_is_refused(version):
-    fields = json.loads(encode(work())) | {"version": version}
+def test_a_version_that_is_not_known_is_refused(version, sent):
+    fields = json.loads(encode(sent)) | {"version": version}
     with pytest.raises(Mismatch) as caught:
         decode(json.dumps(fields))
     assert caught.value.field == "version"
