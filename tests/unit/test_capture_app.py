@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from shortterm import telemetry
+from shortterm.tombstone import Tombstone
 from shortterm.work import decode
 
 CANARY = "CANARY-7f3a"
@@ -354,6 +355,14 @@ def test_nothing_is_forgotten_here_if_it_could_not_be_forgotten_everywhere(send,
     send("DELETE", "/v1/channels/c/memories")
     for scope in ("user", "server"):
         assert send("GET", "/v1/memories", **PLACE, scope=scope)[2]["current"] is not None
+
+
+def test_it_is_told_until_when_all_is_forgotten(send, app, monkeypatch):
+    """By the later of two clocks: the bot's own may be behind."""
+    rows = FakeRows()
+    monkeypatch.setattr(app, "durable", rows)
+    monkeypatch.setattr(rows, "forget", lambda *it, now: Tombstone(1, *it, now + 30_000))
+    assert send("DELETE", "/v1/users/u/memories")[2]["forgottenAt"] > app.now() + 20_000
 
 
 @pytest.mark.parametrize(

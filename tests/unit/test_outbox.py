@@ -13,10 +13,11 @@ from faults import (
     too_slow,
     unreachable,
 )
-from given import Clock, work
+from given import Clock, attachment, notes, work
 from moto import mock_aws
 
 from capture.outbox import (
+    BATCH_BYTES,
     CONNECT_TIMEOUT_S,
     LONGEST_REST_MS,
     PATIENCE,
@@ -189,6 +190,29 @@ def test_when_too_many_wait_the_oldest_is_dropped_and_counted(queue, emitted):
     outbox.send(work("t4"))
     assert turns(queue) == ["t3", "t4"]
     assert emitted()["WorkDropped"] == 2
+
+
+def test_no_request_is_larger_than_sqs_takes(outbox, queue):
+    sizes = []
+
+    def measuring(entries):
+        sizes.append(sum(len(it["MessageBody"]) for it in entries))
+        return accepting(entries)
+
+    queue.then(*[throttled] * 9)
+    queue.default = measuring
+    for _ in range(10):
+        outbox.send(attachment(notes(summary="x" * 50_000)))
+    assert len(queue.bodies) == 10
+    assert max(sizes) < BATCH_BYTES
+
+
+def test_when_too_much_waits_the_oldest_is_dropped(outbox, queue, monkeypatch):
+    monkeypatch.setattr("capture.outbox.MAX_BYTES", 100_000)
+    queue.default = throttled
+    for _ in range(3):
+        outbox.send(attachment(notes(summary="x" * 40_000)))
+    assert len(outbox) == 2
 
 
 def test_what_sqs_refuses_for_good_does_not_block_the_others(outbox, queue, emitted):

@@ -109,6 +109,13 @@ def test_a_time_in_the_future_or_none_counts_as_now(bench, occurred_at, counted)
     assert bench.work[0].occurred_at == counted
 
 
+def test_when_a_turn_was_captured_is_told_whenever_it_occurred(bench):
+    """Forgetting goes by it: a late turn that comes after a forgetting is no forgotten one."""
+    captured = bench.capture(occurredAt=NOW - 5_000)
+    assert {it.window.captured_at for it in captured.entries} == {NOW}
+    assert (bench.work[0].captured_at, bench.work[0].occurred_at) == (NOW, NOW - 5_000)
+
+
 def test_the_memory_is_kept_when_the_queue_is_away(bench):
     bench.queue.then(unreachable)
     assert not bench.capture().queued
