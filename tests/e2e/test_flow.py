@@ -7,7 +7,6 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
-from given import message, response, turn_fields
 from waiting import until
 
 
@@ -150,34 +149,3 @@ def test_a_malformed_request_is_a_problem_document_and_stores_nothing(place):
     status, answer = place.request("POST", "/v1/turns", b"\xff\xfe{}")
     assert (status, answer["field"]) == (400, "body")
     assert place.recall()["current"] is None
-
-
-def test_what_was_said_is_nowhere_but_in_the_read(place, stack):
-    """Every file of the stack: logs at DEBUG, Postgres' tables, write-ahead log and server log."""
-    canary = f"CANARY{uuid.uuid4().hex}"
-    spoken = {
-        "serverName": canary,
-        "channelName": canary,
-        "simplifiedMessages": [message(canary, authorName=canary)],
-        "personaResponses": [response(canary, personaName=canary, personaId="7")],
-    }
-    place.post(**spoken)
-    place.post(**spoken, privacyLevel=canary)
-    place.post(**{**spoken, "userId": 5})
-    place.request("POST", "/v1/turns", json.dumps(turn_fields(**spoken))[:-3])
-    os.kill(stack.sqs.pid, signal.SIGSTOP)
-    try:
-        place.post(**spoken)
-    finally:
-        os.kill(stack.sqs.pid, signal.SIGCONT)
-    assert place.recall()["current"]["lines"][0]["content"] == canary
-    place.post(**spoken)
-    place.until_counted({"user:c": 0, "server:c": 3})
-    stack.postgres.restart()
-
-    state = stack.postgres.directory.parent
-    files = [path for path in state.rglob("*") if path.is_file()]
-    assert any(path.parent.name == "pg_wal" for path in files)
-    assert any(path.parent.name == "logs" and path.stat().st_size for path in files)
-    assert [path for path in files if canary.encode() in path.read_bytes()] == []
-    assert place.name.encode() in b"".join(path.read_bytes() for path in files)
