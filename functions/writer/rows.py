@@ -1,7 +1,7 @@
 """What a batch of work does to each row: sums, firsts and latests, in one order. Pure."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shortterm.scope import Scope
 from shortterm.work import NotesWork, ScopeWork, TurnWork, Work
@@ -81,18 +81,14 @@ def notes_of(works: Iterable[Work]) -> list[NotesWork]:
 
 
 def _turned(work: TurnWork, it: ScopeWork, earlier: Row | None, *, turns: int) -> Row:
-    scope = it.scope
-    return Row(
-        scope.kind,
-        scope.owner_id,
-        scope.channel_id,
-        scope.persona_id,
-        (earlier and earlier.persona_lineage_id) or it.persona_lineage_id,
-        (earlier and earlier.server_id) or work.server_id,
-        (earlier and earlier.parent_channel_id) or work.parent_channel_id,
-        work.is_private or _was_private_then(work, earlier),
-        turns + (earlier.turns if earlier else 0),
-        work.occurred_at,
+    return _row(
+        it.scope,
+        persona_lineage_id=(earlier and earlier.persona_lineage_id) or it.persona_lineage_id,
+        server_id=(earlier and earlier.server_id) or work.server_id,
+        parent_channel_id=(earlier and earlier.parent_channel_id) or work.parent_channel_id,
+        is_private=work.is_private or _was_private_then(work, earlier),
+        turns=turns + (earlier.turns if earlier else 0),
+        last_turn_ms=work.occurred_at,
     )
 
 
@@ -105,16 +101,16 @@ def _noted(work: NotesWork, it: ScopeWork, earlier: Row | None) -> Row:
         return earlier._replace(
             persona_lineage_id=earlier.persona_lineage_id or it.persona_lineage_id
         )
-    scope = it.scope
-    return Row(
-        scope.kind,
-        scope.owner_id,
-        scope.channel_id,
-        scope.persona_id,
-        it.persona_lineage_id,
-        work.server_id,
-        work.parent_channel_id,
-        work.is_private,
+    return _row(
+        it.scope,
+        persona_lineage_id=it.persona_lineage_id,
+        server_id=work.server_id,
+        parent_channel_id=work.parent_channel_id,
+        is_private=work.is_private,
         turns=0,
         last_turn_ms=None,
     )
+
+
+def _row(scope: Scope, **said: Any) -> Row:
+    return Row(scope.kind, scope.owner_id, scope.channel_id, scope.persona_id, **said)
