@@ -82,7 +82,7 @@ def recall(
     held = _held(asker, asked, memory, limit)
     wanted = _wanted(asker, asked, held, memory, limit, telling, now)
     is_private: Callable[[str], bool]
-    withheld = False
+    withheld, obeyed_before = False, memory.obeyed
     try:
         reading = obedient(memory, lambda obeyed: durable.read(wanted, obeyed=obeyed))
     except Away:
@@ -93,24 +93,22 @@ def recall(
     else:
         is_fresh, is_private = True, reading.private_parents.__contains__
         _learn_privacy(asker, wanted, reading, memory)
-        held = _held(asker, asked, memory, limit) if reading.tombstones else held
+        held = held if memory.obeyed == obeyed_before else _held(asker, asked, memory, limit)
+
+    hidden = {row.scope for row in reading.rows if row.is_hidden}
 
     def shows(entry: Entry | None) -> TypeGuard[Entry]:
         return (
             entry is not None
+            and entry.scope not in hidden
             and _may_see(asker, entry, memory, is_private)
             and memory.lives(entry, now)
         )
 
     rows = {row.scope: row for row in reading.rows}
     live_row = None if asker.live == asked else rows.pop(asker.live, None)
-    hidden = {row.scope for row in reading.rows if row.is_hidden}
     # What memory holds of a row that only others or a lineage brought up belongs to it, too.
-    known = (
-        _joined(held.get(it) or memory.get(it), rows.get(it))
-        for it in held | rows
-        if it not in hidden
-    )
+    known = (_joined(held.get(it) or memory.get(it), rows.get(it)) for it in held | rows)
     shown = list(filter(shows, known))
     current = next((it for it in shown if it.scope == asked), None)
     newest_first = sorted(shown, key=lambda it: it.updated_at, reverse=True)
@@ -196,7 +194,8 @@ def _learn_privacy(asker: Asker, wanted: Wanted, reading: Reading, memory: Memor
     told = {parent_id: parent_id in reading.private_parents for parent_id in wanted.parent_ids}
     # To whom may see everything nothing is hidden.
     if not asker.is_private_channel:
-        told |= {row.channel_id: row.is_hidden for row in reading.rows}
+        hidden = {row.channel_id for row in reading.rows if row.is_hidden}
+        told |= {row.channel_id: row.channel_id in hidden for row in reading.rows}
     memory.learn_privacy(told)
 
 

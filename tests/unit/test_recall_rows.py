@@ -471,3 +471,23 @@ def test_a_row_tells_which_server_an_entry_is_of(held):
     start = Entry(users, place, updated_at=NOW, created_at=NOW)
     held.note(start, lambda entry: entry.with_notes(notes(NOW, "tides"), None, now=NOW))
     assert ask(held, row(users), scope="user")["current"]["summary"] == "tides"
+
+
+def test_who_was_forgotten_pages_ago_is_not_shown_either(held, monkeypatch):
+    monkeypatch.setattr(statements, "MOST_TOMBSTONES", 1)
+    monkeypatch.setattr("faults.MOST_TOMBSTONES", 1)
+    keep(held)
+    assert ask(held, forgotten(), scope="user")["current"] is None
+
+
+def test_a_live_row_that_is_hidden_gives_no_nudge(held):
+    rows = FakeRows(row(ASKED, turns_since_refresh=6, is_hidden=True))
+    assert recalled(held, rows, scope="user").turns_since_refresh == 0
+
+
+def test_a_channel_is_remembered_as_private_if_any_of_its_rows_is(held):
+    keep(held, "a")
+    other = row(Scope("server", "s", "a", "8"), is_hidden=False)
+    for told in ((row(OTHER, is_hidden=True), other), (other, row(OTHER, is_hidden=True))):
+        ask(held, *told)
+        assert channels(ask(held, away())) == []
