@@ -213,7 +213,7 @@ def _reads(durable: Durable) -> Iterator[tuple[str, Iterable[Act]]]:
         "recall of a user everywhere",
         _repeated(lambda: _recall(durable, [_place().users], None, everywhere=True)),
     )
-    yield "the rows of two scopes", _repeated(lambda: durable.rows_of(_place().scopes))
+    yield "the rows of two scopes", _repeated(lambda: durable.rows_of(_place().scopes, obeyed=0))
     yield (
         "export of a user",
         _repeated(lambda: durable.export(_place().users.owner_id, None, most=1_000, obeyed=0)),
@@ -229,7 +229,7 @@ def _connected(database_url: str) -> Durable:
     durable = Durable(DatabaseSettings(database_url), since=_now(), clock=_now)
     for _ in range(10):
         try:
-            durable.rows_of(many_rows.place(0).scopes)
+            durable.rows_of(many_rows.place(0).scopes, obeyed=0)
         except Away:
             time.sleep(0.5)
     return durable
