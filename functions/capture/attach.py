@@ -19,9 +19,9 @@ from shortterm.work import NotesWork, ScopeWork
 class Attached(Struct, frozen=True):
     """The notes are joined into `entries`, as told at `told_at` (ms).
 
-    `stands` is false if everything told was told anew later, `is_verified` if the rows could not be
-    read: then they may hold what was forgotten elsewhere. `is_cut` tells that the summary was too
-    long, `queued` whether SQS has the durable work.
+    `stands` is false if everything told was told anew later. `is_verified` is false if the rows
+    could not be read: then they may hold what was forgotten elsewhere. `is_cut` tells that the
+    summary was too long, `queued` whether SQS has the durable work.
     """
 
     entries: list[Entry]

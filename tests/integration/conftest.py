@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from given import failures, sqs
 from psycopg.conninfo import make_conninfo
 
 from local.postgres import Postgres
@@ -99,3 +100,15 @@ def app_of(monkeypatch):
         sys.modules.pop(app.__name__, None)
         if hasattr(app, "database"):
             app.database.close()
+
+
+@pytest.fixture
+def writer(app_of, writer_url):
+    """The writer function, on the database of the test."""
+    return app_of("writer", DATABASE_URL=writer_url)
+
+
+@pytest.fixture
+def write(writer):
+    """Deliver messages in one batch; return the ids that come back."""
+    return lambda *bodies: failures(writer.handler(sqs(*bodies), None))

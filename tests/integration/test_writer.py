@@ -24,17 +24,6 @@ def at(ms):
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
-@pytest.fixture
-def writer(app_of, writer_url):
-    return app_of("writer", DATABASE_URL=writer_url)
-
-
-@pytest.fixture
-def write(writer):
-    """Deliver messages in one batch; return the ids that come back."""
-    return lambda *bodies: failures(writer.handler(sqs(*bodies), None))
-
-
 def test_the_sample_turn_makes_its_rows(writer, event, rows):
     assert writer.handler(event("sqs-one-turn"), None) == {"batchItemFailures": []}
     found = rows()

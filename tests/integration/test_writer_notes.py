@@ -7,7 +7,7 @@ from functools import reduce
 
 import psycopg
 import pytest
-from given import NOW, SERVERS, USERS, attachment, failures, notes, sqs, work
+from given import NOW, SERVERS, USERS, attachment, notes, work
 from psycopg.conninfo import make_conninfo
 from waiting import until
 
@@ -22,17 +22,6 @@ CADENCE = ("turns_since_refresh", "last_refreshed_turn")
 
 def at(ms):
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
-
-
-@pytest.fixture
-def writer(app_of, writer_url):
-    return app_of("writer", DATABASE_URL=writer_url)
-
-
-@pytest.fixture
-def write(writer):
-    """Deliver messages in one batch; return the ids that come back."""
-    return lambda *bodies: failures(writer.handler(sqs(*bodies), None))
 
 
 @pytest.fixture
