@@ -1,25 +1,35 @@
-"""Moto's server, mended: a message that arrives while another is deleted gets lost there.
+"""Moto's server, mended: messages get lost there while another one is deleted.
 
-Moto deletes by building the list of the others and putting it in the old one's place, and does not
-take the lock under which messages are added.
+Moto deletes by going through the list of messages and putting a list of the others in its place.
+What arrives meanwhile is not in the new list; when a dead letter is taken out meanwhile, the
+message behind it is passed over, or the dead letter stays.
 """
 
 import sys
+from contextlib import suppress
 
 from moto.server import main
+from moto.sqs.exceptions import ReceiptHandleIsInvalid
 from moto.sqs.models import Queue
 
-_delete_message = Queue.delete_message
 
-
-def _delete_message_alone(self: Queue, receipt_handle: str) -> None:
-    with self._messages_lock:
-        _delete_message(self, receipt_handle)
+def _delete_message(self: Queue, receipt_handle: str) -> None:
+    if receipt_handle in self.deleted_messages:
+        return
+    for message in list(self._messages):
+        if message.had_receipt_handle(receipt_handle):
+            self.pending_messages.discard(message)
+            self.deleted_messages.update(message.all_receipt_handles)
+            # Taken out of the one list that there is, in one step; gone if it became a dead letter.
+            with suppress(ValueError):
+                self._messages.remove(message)
+            return
+    raise ReceiptHandleIsInvalid
 
 
 def mend() -> None:
-    """From now on no queue of this process loses what arrives."""
-    Queue.delete_message = _delete_message_alone  # type: ignore[method-assign]
+    """From now on no queue of this process loses anything."""
+    Queue.delete_message = _delete_message  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":
