@@ -3,7 +3,12 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
+from botocore.exceptions import (
+    ClientError,
+    ConnectionClosedError,
+    EndpointConnectionError,
+    ReadTimeoutError,
+)
 
 from capture.durable import Away, Page, Reading, Wanted
 from capture.row import Row
@@ -48,6 +53,10 @@ def unreachable(_: list[dict[str, Any]]) -> dict[str, Any]:
 
 def too_slow(_: list[dict[str, Any]]) -> dict[str, Any]:
     raise ReadTimeoutError(endpoint_url="https://sqs.example")
+
+
+def closed(_: list[dict[str, Any]]) -> dict[str, Any]:
+    raise ConnectionClosedError(endpoint_url="https://sqs.example")
 
 
 def throttled(_: list[dict[str, Any]]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from botocore.config import Config
+from botocore.exceptions import ConnectionClosedError
 from botocore.session import get_session
 
 from capture.breaker import Breaker
@@ -16,7 +17,10 @@ from shortterm.work import Work
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
+    from mypy_boto3_sqs.type_defs import (
+        SendMessageBatchRequestEntryTypeDef,
+        SendMessageBatchResultTypeDef,
+    )
 
 CONNECT_TIMEOUT_S = 1
 READ_TIMEOUT_S = 2
@@ -149,12 +153,10 @@ class Outbox:
         self._bytes += len(oldest.body)
 
     def _send_batch(self, batch: list[_Posted]) -> list[_Posted]:
-        """Send one request; return what SQS accepted, and put what may be tried again back."""
+        """Send a batch; return what SQS accepted, and put what may be tried again back."""
         began = self._clock()
         try:
-            answer = self._client.send_message_batch(
-                QueueUrl=self._queue_url, Entries=[_as_entry(it) for it in batch]
-            )
+            answer = self._request(batch, began)
         # Whatever breaks behind a delivered reply must not reach the bot (seed: Fault isolation).
         except Exception as error:
             for posted in reversed(batch):
@@ -175,6 +177,17 @@ class Outbox:
         telemetry.count(Metric.WORK_QUEUED, len(accepted))
         self._breaker.succeeded()
         return accepted
+
+    def _request(self, batch: list[_Posted], began: float) -> "SendMessageBatchResultTypeDef":
+        entries = [_as_entry(it) for it in batch]
+        try:
+            return self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+        except ConnectionClosedError:
+            # A connection that nobody used for minutes, in a container that stood still, was closed
+            # at its other end: a new one will do. If it was a batch on its way, it counts once.
+            if self._clock() - began >= SLOW_S:
+                raise
+            return self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
 
 
 def _count_dropped(reason: str) -> None:

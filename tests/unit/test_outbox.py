@@ -6,6 +6,7 @@ from faults import (
     FakeQueue,
     accepting,
     broken,
+    closed,
     refusing_each,
     refusing_first_for_good,
     refusing_first_two,
@@ -23,6 +24,7 @@ from capture.outbox import (
     PATIENCE,
     READ_TIMEOUT_S,
     REST_MS,
+    SLOW_S,
     Outbox,
     sqs_client,
 )
@@ -65,6 +67,33 @@ def test_a_fault_that_shows_at_once_costs_one_request_a_turn(outbox, queue, faul
     for number in range(15):
         outbox.send(work(f"t{number}"))
     assert queue.requests == 15
+
+
+def test_a_connection_that_was_closed_meanwhile_costs_no_turn_its_place(outbox, queue):
+    queue.then(closed)
+    assert outbox.send(work("t1"))
+    assert turns(queue) == ["t1"]
+
+
+def test_a_queue_that_closes_every_connection_is_tried_twice_a_turn(outbox, queue):
+    queue.default = closed
+    for number in range(5):
+        assert not outbox.send(work(f"t{number}"))
+    assert queue.requests == 10
+    assert len(outbox) == 5
+
+
+def test_a_connection_that_was_closed_after_a_wait_is_not_tried_again(queue, clock):
+    watch = Clock(0)
+
+    def close_late(entries):
+        watch.now += SLOW_S
+        return closed(entries)
+
+    queue.then(close_late)
+    outbox = Outbox(queue, "https://queue", capacity=100, clock=watch, now=clock)
+    assert not outbox.send(work("t1"))
+    assert queue.requests == 1
 
 
 @pytest.fixture
