@@ -16,7 +16,7 @@ class Pool:
 
     def __init__(self, size: int, start: Callable[[int], Container]) -> None:
         """`start` makes the container of a slot (1 to size)."""
-        self._size = size
+        self.size = size
         self._start = start
         self._lock = threading.Lock()
         self._slots: dict[int, Container] = {}
@@ -113,7 +113,7 @@ class Pool:
                 self._idle.append(container)
 
     def _free_slot(self) -> int | None:
-        slots = range(1, self._size + 1)
+        slots = range(1, self.size + 1)
         return next((n for n in slots if n not in self._slots or not self._slots[n].alive), None)
 
     def _fill(self, slot: int) -> Container:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -60,6 +61,20 @@ class Postgres:
     def kill(self) -> None:
         """SIGKILL for the server and its sessions, as in a crash of the machine."""
         self._end(signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Meanwhile the server and its sessions stand still, and so does whoever waits for them."""
+        # The server first: it can start no session any more that would run on.
+        _signal(self.pid, signal.SIGSTOP)
+        family = [self.pid, *(child.pid for child in psutil.Process(self.pid).children())]
+        try:
+            for member in family:
+                _signal(member, signal.SIGSTOP)
+            yield
+        finally:
+            for member in family:
+                _signal(member, signal.SIGCONT)
 
     def restart(self) -> None:
         """Stop and start; open connections break."""

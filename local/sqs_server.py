@@ -19,7 +19,7 @@ def _delete_message(self: Queue, receipt_handle: str) -> None:
     for message in list(self._messages):
         if message.had_receipt_handle(receipt_handle):
             self.pending_messages.discard(message)
-            self.deleted_messages.update(message.all_receipt_handles)
+            self.deleted_messages.update(filter(None, message.all_receipt_handles))
             # Taken out of the one list that there is, in one step; gone if it became a dead letter.
             with suppress(ValueError):
                 self._messages.remove(message)

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from local.functions import CODE
-from soak.account import account, figures, happened
-from soak.audit import Run, audit
-from soak.faults import THROUGHOUT, Fault, plan
+from soak.account import account, figures
+from soak.audit import audit
+from soak.faults import FEWEST_TURNS, THROUGHOUT, Fault, plan
 from soak.mutation import MUTATIONS, mutated
-from soak.run import Soak, Wanted
+from soak.run import Result, Soak, Wanted
+
+_FAULTS = {"all": tuple(Fault), "none": (), **{it.name: (it,) for it in Fault}}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,16 +25,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.state and options.state.exists():
         parser.error(f"{options.state} exists: what an earlier run left there would be counted")
+    if options.faults == "all" and options.turns < FEWEST_TURNS:
+        parser.error(f"all faults take {FEWEST_TURNS} turns at least: --turns, or --faults none")
     # What breaks is announced here; the stack's own complaints about it would bury that.
     logging.basicConfig(level=logging.CRITICAL)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="soak-") as scratch:
         code = mutated(options.mutate, Path(scratch) / "code") if options.mutate else CODE
-        faults = tuple(Fault) if options.faults == "all" else ()
         wanted = Wanted(
             turns=options.turns,
             seed=options.seed,
-            plan=plan(options.seed, options.turns, faults),
+            plan=plan(options.seed, options.turns, _FAULTS[options.faults]),
             seconds=options.seconds,
             state=options.state or Path(scratch) / "state",
             code=code,
@@ -47,32 +50,23 @@ def _run(wanted: Wanted) -> int:
         print(f"{time.monotonic() - began:7.1f} s  {what}", flush=True)
 
     say(f"{wanted.turns:,} turns, seed {wanted.seed}; throughout: {THROUGHOUT}")
-    soak = Soak(wanted, say)
-    run = soak.run()
+    result = Soak(wanted, say).run()
     say("done")
-    _print_figures(soak)
-    wrong = audit(run)
-    print(_account(soak, wanted, run, wrong), flush=True)
+    _print_figures(result)
+    wrong = audit(result.run)
+    opening = f"soak: {wanted.turns:,} turns, seed {wanted.seed}"
+    print(account(opening, result.run, wrong), flush=True)
     return 1 if wrong else 0
 
 
-def _print_figures(soak: Soak) -> None:
-    latencies = soak.answers.latencies
-    hanging = [it for it in latencies if it.fault == Fault.SQS_HANGS]
-    print(f"POST /v1/turns: {figures(latencies)}")
-    print(f"POST /v1/turns while SQS hangs: {figures(hanging)}")
+def _print_figures(result: Result) -> None:
+    probe = result.probe
+    print(f"POST /v1/turns: {figures(result.latencies)}")
+    print(f"POST /v1/turns while SQS hangs: {figures(result.hanging)}")
     print(
-        f"GET /v1/memories while Postgres is down: at most {soak.probe.slowest_ms:,.0f} ms"
-        f" of {soak.probe.reads} reads (GET /v1/health then: {soak.probe.machine_ms:,.0f} ms)"
-    )
-
-
-def _account(soak: Soak, wanted: Wanted, run: Run, wrong: Sequence[str]) -> str:
-    opening = f"soak: {wanted.turns:,} turns, seed {wanted.seed}"
-    return (
-        f"{account(opening, run, soak.answers.statuses, wrong)}; faults: {happened(soak.happened)};"
-        f" {soak.repeats:,} turns posted twice, {soak.copies:,} messages redelivered,"
-        f" {soak.interposer.delayed:,} late, {soak.deadlocks} deadlocks"
+        f"GET /v1/memories while Postgres hangs or is down: at most {probe.slowest_ms:,.0f} ms by"
+        f" connected containers, {probe.connecting_ms:,.0f} ms by others, of {probe.reads} reads"
+        f" (GET /v1/health right before: at most {probe.machine_ms:,.0f} ms)"
     )
 
 
@@ -83,9 +77,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=3.0, help="that a lasting fault lasts")
     parser.add_argument(
         "--faults",
-        choices=("all", "none"),
+        choices=_FAULTS,
         default="all",
-        help="of the plan; none: the constant ones",
+        metavar="all|none|FAULT",
+        help="of the plan; none: the constant ones; or one: " + ", ".join(it.name for it in Fault),
     )
     parser.add_argument("--mutate", choices=MUTATIONS, help="take one guarantee out: it must show")
     parser.add_argument(

@@ -4,6 +4,9 @@ from collections import Counter
 from threading import Lock
 from typing import Any, NamedTuple
 
+# The gateway's own word for a function that did not answer.
+NO_ANSWER = 502
+
 
 class Latency(NamedTuple):
     """One answered request: how long it took, and which fault lasted when it was sent."""
@@ -13,7 +16,7 @@ class Latency(NamedTuple):
 
 
 class Answers:
-    """Collects what several bots are told."""
+    """Collects what several bots are told; `deferred` counts the turns whose work has to wait."""
 
     def __init__(self) -> None:
         self.captured: set[str] = set()
@@ -21,18 +24,15 @@ class Answers:
         self.skipped: set[str] = set()
         self.failed: set[str] = set()
         self.statuses: Counter[int] = Counter()
+        self.deferred = 0
         self.latencies: list[Latency] = []
         self._lock = Lock()
 
     @property
-    def posts(self) -> int:
-        """How many requests were answered."""
-        return sum(self.statuses.values())
-
-    @property
     def broken(self) -> int:
-        """How many requests ended in a 5xx: their container was killed."""
-        return sum(count for status, count in self.statuses.items() if status >= 500)
+        """How many requests had no answer of the function: their container was killed."""
+        with self._lock:
+            return self.statuses[NO_ANSWER]
 
     def add(
         self, turn_id: str, status: int, answer: dict[str, Any], latency: Latency | None
@@ -48,3 +48,4 @@ class Answers:
             said.get(str(answer.get("status")), self.failed).add(turn_id)
             if answer.get("queued") is True:
                 self.queued.add(turn_id)
+            self.deferred += answer.get("queued") is False

@@ -4,32 +4,41 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
+from soak.answers import NO_ANSWER
+from soak.bounds import MACHINE_MS, POST_MS
+from soak.faults import Fault
 from soak.stream import ScopeId, Turn
 
-# The bound is 350 ms; the rest is for a machine that stumbles.
-SLOWEST_RECALL_MS = 1_000
 # So many ids lead to the log lines of what went wrong.
 _FEW = 3
 
 
 class Row(NamedTuple):
-    """What a row says: all turns that it ever counted, and the lineage."""
+    """What a row says: all turns that it ever counted, the lineage, and the last turn's time (ms).
+
+    Of what a row must say the time is None if a turn occurred when it was posted.
+    """
 
     turns: int
     lineage_id: str | None
+    last_turn_at: int | None
 
 
 class Run(NamedTuple):
     """Everything that a run left behind.
 
-    `posted` are the well-formed turns by their id, the others are sets of those ids: what bots were
-    told, what SQS accepted, what the ledger holds. `rows` may name a scope several times.
-    `lost_outboxes` is what last waited in each capture container that is gone. `dead` are bodies in
-    the dead-letter queue, `poison` the bodies that belong there. `machine_ms` is what other
-    requests took at the most when a read took `slowest_recall_ms`.
+    `began_at` is in ms. `posted` are the well-formed turns by their id, the others are sets of
+    those ids: what bots were told, what SQS accepted, what the ledger holds. `statuses` counts the
+    answers. `rows` may name a scope several times. `lost_outboxes` is what last waited in each
+    capture container that is gone, `captures_killed` how many the harness took away. `dead` are
+    bodies in the dead-letter queue, `poison` the bodies that belong there. `repeats`, `redelivered`
+    and `late` count the turns posted again, the messages that came again, and those that came out
+    of order. `hanging_ms` is the 99th percentile of posts while SQS hung, if there were any.
     """
 
+    began_at: int
     posted: Mapping[str, Turn]
+    statuses: Mapping[int, int]
     captured: Set[str]
     queued: Set[str]
     skipped: Set[str]
@@ -38,14 +47,20 @@ class Run(NamedTuple):
     ledger: Set[str]
     rows: Sequence[tuple[ScopeId, Row]]
     lost_outboxes: Sequence[int]
+    captures_killed: int
     dead: Set[str]
     poison: Set[str]
     left_in_queue: int
     open_transactions: int
-    faults_missed: Sequence[str]
+    happened: Sequence[Fault]
+    missed: Sequence[Fault]
+    repeats: int
+    redelivered: int
+    late: int
     dishonest_reads: int
-    slowest_recall_ms: float
-    machine_ms: float
+    slow_reads: int
+    impatient_tries: int
+    hanging_ms: float | None
 
     @property
     def missing(self) -> Set[str]:
@@ -62,6 +77,8 @@ def audit(run: Run) -> list[str]:
         *_rows(run),
         *_letters(run),
         *_remains(run),
+        *_faults(run),
+        *_bounds(run),
     ]
 
 
@@ -74,12 +91,19 @@ def _answers(run: Run) -> Iterator[str]:
     yield from _some(run.failed, "turns that could not be remembered")
     yield from _some(run.skipped - skips, "turns skipped without a reason")
     yield from _some(run.captured & skips, "turns captured that had to be skipped")
+    for status in sorted(run.statuses.keys() - {202, NO_ANSWER}):
+        yield f"{run.statuses[status]:,} answers of status {status}"
+    unanswered = run.statuses.get(NO_ANSWER, 0)
+    if unanswered > run.captures_killed:
+        yield f"{unanswered:,} posts without answer, but {run.captures_killed:,} containers killed"
 
 
 def _acceptance(run: Run) -> Iterator[str]:
     """What a bot was told is queued, is; and no more is missing than containers took with them."""
     yield from _some(run.queued - run.accepted, "turns told to be queued that SQS never accepted")
     yield from _some(run.accepted - run.posted.keys(), "accepted turns that nobody posted")
+    if len(run.lost_outboxes) > run.captures_killed:
+        yield f"{len(run.lost_outboxes) - run.captures_killed:,} containers that died by themselves"
     missing, excused = len(run.missing), sum(run.lost_outboxes)
     if missing > excused:
         yield f"{missing:,} turns missing, but outboxes of killed containers held {excused:,}"
@@ -113,17 +137,35 @@ def _rows(run: Run) -> Iterator[str]:
         yield f"{sum(under.values()):,} turns not counted in {len(under):,} rows"
     wrong = {it for it in both if found[it].lineage_id != expected[it].lineage_id}
     yield from _some(wrong, "rows with a wrong lineage or none")
+    late = {it for it in both if not _is_time_right(run, found[it], expected[it])}
+    yield from _some(late, "rows with another time than their last turn's")
+
+
+def _is_time_right(run: Run, found: Row, expected: Row) -> bool:
+    if expected.last_turn_at is None:
+        return found.last_turn_at is not None and found.last_turn_at >= run.began_at
+    return found.last_turn_at == expected.last_turn_at
 
 
 def expected_rows(turns: Sequence[Turn]) -> dict[ScopeId, Row]:
     """Return the rows that `turns` must leave, each turn given once."""
     counts: Counter[ScopeId] = Counter()
     lineages: dict[ScopeId, str | None] = {}
+    times: dict[ScopeId, list[int | None]] = {}
     for turn in turns:
         counts.update(turn.live)
         for scope, lineage_id in turn.lineages.items():
             lineages[scope] = lineages.get(scope) or lineage_id
-    return {scope: Row(counts[scope], lineage_id) for scope, lineage_id in lineages.items()}
+            times.setdefault(scope, []).append(turn.occurred_at)
+    return {
+        scope: Row(counts[scope], lineage_id, _latest(times[scope]))
+        for scope, lineage_id in lineages.items()
+    }
+
+
+def _latest(times: Sequence[int | None]) -> int | None:
+    told = [it for it in times if it is not None]
+    return max(told) if len(told) == len(times) else None
 
 
 def _letters(run: Run) -> Iterator[str]:
@@ -136,12 +178,33 @@ def _remains(run: Run) -> Iterator[str]:
         yield f"{run.left_in_queue:,} messages left in the queue"
     if run.open_transactions:
         yield f"{run.open_transactions:,} open transactions"
-    for fault in run.faults_missed:
+
+
+def _faults(run: Run) -> Iterator[str]:
+    """Everything was broken that the plan says: what was not is not proven."""
+    for fault in run.missed:
         yield f"a fault that did not happen: {fault}"
+    if Fault.CAPTURE_LOST in run.happened and not sum(run.lost_outboxes):
+        yield "no killed container held any work"
+    for count, what in (
+        (run.repeats, "no turn was posted twice"),
+        (run.redelivered, "no message was redelivered"),
+        (run.late, "no message came out of order"),
+    ):
+        if not count:
+            yield what
+
+
+def _bounds(run: Run) -> Iterator[str]:
+    """What hangs or is away delays nobody for longer than is stated."""
     if run.dishonest_reads:
         yield f"{run.dishonest_reads:,} reads without Postgres that did not say so"
-    if run.slowest_recall_ms - run.machine_ms > SLOWEST_RECALL_MS:
-        yield f"a read took {run.slowest_recall_ms:,.0f} ms while Postgres was down"
+    if run.slow_reads:
+        yield f"{run.slow_reads:,} reads without Postgres that took too long"
+    if run.impatient_tries:
+        yield f"{run.impatient_tries:,} tries too many of a queue that hangs"
+    if run.hanging_ms is not None and run.hanging_ms > POST_MS + MACHINE_MS:
+        yield f"p99 of posts was {run.hanging_ms:,.0f} ms while SQS hung"
 
 
 def _first_few(turn_ids: Set[str]) -> str:

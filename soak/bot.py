@@ -76,7 +76,7 @@ class Bots:
             return item
 
     def _post(self, client: "_Client", turn: Turn) -> None:
-        """Post until there is an answer that is not the gateway's own 5xx."""
+        """Post until the function has answered; the audit knows which 5xx may be on the way."""
         patience_ends = time.monotonic() + _PATIENCE_S
         while time.monotonic() < patience_ends:
             fault = self._pace.fault

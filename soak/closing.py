@@ -14,8 +14,9 @@ from soak.stream import World
 
 _PATIENCE_S = 90
 _PAUSE_S = 0.2
-# A queue where nothing changes for so many visibility time-outs holds what nobody will take.
-_STILL_ROUNDS = 4
+# A queue where nothing changes for so long, which is longer than a writer's start or a statement of
+# Postgres may take, holds what nobody will take.
+_STILL_S = 40
 
 
 def send_what_waits(stack: Stack, world: World, first: int, answers: Answers) -> int:
@@ -39,20 +40,23 @@ def send_what_waits(stack: Stack, world: World, first: int, answers: Answers) ->
 class Queues:
     """The work queue and its dead-letter queue, at the end of a run."""
 
-    def __init__(self, stack: Stack, *, visibility_timeout: int) -> None:
+    def __init__(self, stack: Stack) -> None:
         self._sqs = stack.sqs_client
         self._queue_url = stack.queue_url
         self._dlq_url = stack.dlq_url
-        self._still_s = _STILL_ROUNDS * visibility_timeout
+
+    def fall_to(self, most: int) -> None:
+        """Wait until no more than `most` messages are in the work queue."""
+        self._wait_while(lambda queued, _: queued > most)
 
     def drain(self, poison: int) -> None:
         """Wait until only so many poison messages are left; send them to the dead-letter queue.
 
         Gives up when nothing changes any more: the audit will say what was left.
         """
-        self._wait_while(lambda queued, dead: queued > 0 and queued + dead > poison)
-        self._hasten()
-        self._wait_while(lambda queued, _: queued > 0)
+        if self._wait_while(lambda queued, dead: queued > 0 and queued + dead > poison):
+            self._hasten()
+            self._wait_while(lambda queued, _: queued > 0)
 
     def _hasten(self) -> None:
         """What nobody could apply until now needs no further receives, each after its time-out."""
@@ -78,14 +82,16 @@ class Queues:
             bodies |= {it["Body"] for it in messages}
         return bodies
 
-    def _wait_while(self, condition: Callable[[int, int], bool]) -> None:
+    def _wait_while(self, condition: Callable[[int, int], bool]) -> bool:
+        """Wait while it holds of what is queued and dead; False when nothing changes any more."""
         seen, changed = (-1, -1), time.monotonic()
         while condition(*(now := (self.left(), self._count(self._dlq_url)))):
             if now != seen:
                 seen, changed = now, time.monotonic()
-            elif time.monotonic() - changed > self._still_s:
-                return
+            elif time.monotonic() - changed > _STILL_S:
+                return False
             time.sleep(_PAUSE_S)
+        return True
 
     def _count(self, url: str) -> int:
         attributes = self._sqs.get_queue_attributes(

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 # One round of all faults for so many turns.
 _TURNS_PER_ROUND = 8_000
+# Fewer, and the last faults would meet none.
+FEWEST_TURNS = 300
 # The first faults find rows to lock, and the last ones turns to meet.
 _FIRST, _LAST = 0.08, 0.94
 
@@ -21,6 +23,7 @@ class Fault(StrEnum):
     SQS_CUTS = "SQS delivers and cuts the answer off"
     POSTGRES_RESTARTED = "Postgres restarted"
     POSTGRES_KILLED = "Postgres killed -9 in a writer's transaction"
+    POSTGRES_HANGS = "Postgres hangs"
     CONNECTIONS_CUT = "connections cut"
     DEADLOCK = "deadlock by opposite orders"
     CAPTURE_KILLED = "capture killed in an invocation"

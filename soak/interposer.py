@@ -43,13 +43,13 @@ class Mode(StrEnum):
 class Interposer:
     """Listens on 127.0.0.1; in order until told otherwise.
 
-    `accepted` are the ids of the turns whose work SQS has; `delayed` counts the messages that were
-    made to come late, out of order; `broken_requests` those that met a fault.
+    `accepted` are the ids of the turns whose work SQS has; `late` counts the messages that it has
+    and that come late, out of order; `broken_requests` the requests that met a fault.
     """
 
     def __init__(self, seed: int) -> None:
         self.accepted: set[str] = set()
-        self.delayed = 0
+        self.late = 0
         self.broken_requests = 0
         self.mode = Mode.IN_ORDER
         self.ended = Event()
@@ -122,16 +122,17 @@ class Interposer:
         finally:
             connection.close()
         if response.status == 200:
-            bodies = {entry["Id"]: entry["MessageBody"] for entry in entries}
-            for taken in answer.get("Successful", ()):
-                self.accepted.add(json.loads(bodies[taken["Id"]])["turnId"])
+            sent_by_id = {entry["Id"]: entry for entry in entries}
+            taken = [sent_by_id[it["Id"]] for it in answer.get("Successful", ())]
+            with self._changed:
+                self.accepted |= {json.loads(it["MessageBody"])["turnId"] for it in taken}
+                self.late += sum("DelaySeconds" in it for it in taken)
         return response.status, answer
 
     def _maybe_late(self, entry: dict[str, Any]) -> dict[str, Any]:
         lot = crc32(f"{self._seed}:{entry['MessageBody']}".encode())
         if lot % 100 >= _DELAYED_PER_CENT:
             return entry
-        self.delayed += 1
         return entry | {"DelaySeconds": 1 + lot // 100 % _LONGEST_DELAY_S}
 
 

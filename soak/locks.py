@@ -20,6 +20,9 @@ WHERE scope = %s AND channel_id = %s
 ORDER BY owner_id, coalesce(persona_id, '')
 FOR UPDATE
 """
+_LOCK_MORE = f"{_LOCK} SKIP LOCKED"
+# How often rows that came meanwhile are locked, too.
+_LOCK_AGAIN_S = 1.0
 _WAITING = """
 SELECT FROM pg_stat_activity
 WHERE application_name = 'shortterm-writer' AND pg_blocking_pids(pid) @> ARRAY[%s::integer]
@@ -27,7 +30,7 @@ WHERE application_name = 'shortterm-writer' AND pg_blocking_pids(pid) @> ARRAY[%
 _HALTED = """
 SELECT FROM pg_stat_activity
 WHERE application_name = 'shortterm-writer' AND state = 'idle in transaction'
-    AND state_change < clock_timestamp() - interval '0.3 s'
+    AND state_change < clock_timestamp() - make_interval(secs => %s)
 """
 _CUT = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'shortterm-%'
@@ -65,45 +68,53 @@ class Saboteur:
     def writer_held(self) -> Iterator[None]:
         """Meanwhile a writer waits in its transaction. Raises DidNotHappen."""
         with self._transaction() as connection:
-            self._lock(connection, "server")
-            self._await_waiting(connection)
+            self._make_a_writer_wait(connection, "server")
             yield
 
-    def deadlock(self) -> str:
-        """Wait for a row that a writer holds which waits for ours; tells who had to give way."""
+    def deadlock(self) -> bool:
+        """Wait for a row that a writer holds which waits for ours; tells whether it gave way.
+
+        Raises DidNotHappen.
+        """
         with self._transaction() as connection:
-            self._lock(connection, "user")
-            self._await_waiting(connection)
+            self._make_a_writer_wait(connection, "user")
             try:
-                self._lock(connection, "server")
+                connection.execute(_LOCK, ("server", self._channel_id))
             except errors.DeadlockDetected:
-                return "the saboteur gave way"
-        return "a writer gave way"
+                return False
+        return True
 
     def cut_connections(self) -> int:
         """Cut all connections of the functions; returns how many there were."""
         with self._observer() as observer:
             return observer.execute(_CUT).rowcount
 
-    def writer_is_halted(self, within_s: float) -> bool:
-        """Whether a writer's session turns out to stand still in an open transaction."""
+    def writer_stands_still(self, for_s: float, *, within_s: float = 0.0) -> bool:
+        """Whether a writer's session has stood still in an open transaction for so long."""
         with self._observer() as observer:
             try:
-                await_that(lambda: observer.execute(_HALTED).rowcount > 0, "halt", within_s)
+                await_that(
+                    lambda: observer.execute(_HALTED, (for_s,)).rowcount > 0, "halt", within_s
+                )
             except DidNotHappen:
                 return False
             return True
 
-    def _lock(self, connection: Connection[Any], kind: str) -> None:
-        connection.execute(_LOCK, (kind, self._channel_id))
-
-    def _await_waiting(self, connection: Connection[Any]) -> None:
+    def _make_a_writer_wait(self, connection: Connection[Any], kind: str) -> None:
+        """Lock the busiest channel's rows, those that come meanwhile, too, until one waits."""
+        row = (kind, self._channel_id)
         mine = connection.info.backend_pid
+        again_at = 0.0
+
+        def somebody_waits() -> bool:
+            nonlocal again_at
+            if time.monotonic() > again_at:
+                connection.execute(_LOCK_MORE, row)
+                again_at = time.monotonic() + _LOCK_AGAIN_S
+            return observer.execute(_WAITING, (mine,)).rowcount > 0
+
         with self._observer() as observer:
-            await_that(
-                lambda: observer.execute(_WAITING, (mine,)).rowcount > 0,
-                "no writer came to wait for the busiest channel",
-            )
+            await_that(somebody_waits, "no writer came to wait for the busiest channel")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[Connection[Any]]:

@@ -37,6 +37,14 @@ MUTATIONS: Mapping[str, Replacement] = {
         "                    applied = applied.plus(_apply(connection, [work]))",
         "                applied = applied.plus(_apply(connection, [work]))",
     ),
+    # A queue that hangs is tried with every turn.
+    "breaker": Replacement(
+        "functions/capture/outbox.py",
+        "queued = not self._breaker.is_open and self._send_waiting(posted)",
+        "queued = self._send_waiting(posted)",
+    ),
+    # A read waits for Postgres as long as it takes.
+    "patience": Replacement("functions/capture/durable.py", "READ_S = 0.33", "READ_S = 3.0"),
 }
 
 

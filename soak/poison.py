@@ -8,8 +8,8 @@ from typing import Any
 # The harness forbids rows of such an owner, so that Postgres refuses what the writer could read.
 REFUSED_OWNER = "refused"
 # Of a batch that is applied in the order of capture, first and last.
-_FIRST_MS = 0
-_LAST_MS = 250_000_000_000_000
+FIRST_MS = 0
+LAST_MS = 250_000_000_000_000
 
 
 def poison(rng: Random, name: str) -> str:
@@ -17,7 +17,7 @@ def poison(rng: Random, name: str) -> str:
     return rng.choice(_KINDS)(name)
 
 
-def refused(name: str, captured_at: int = _LAST_MS) -> str:
+def refused(name: str, captured_at: int = LAST_MS) -> str:
     """Return well-formed work that the database refuses."""
     return json.dumps(_work(name, capturedAt=captured_at, scopes=[_scope(REFUSED_OWNER)]))
 
@@ -44,7 +44,7 @@ def _without_scopes(name: str) -> str:
 
 _KINDS: tuple[Callable[[str], str], ...] = (
     refused,
-    lambda name: refused(name, _FIRST_MS),
+    lambda name: refused(name, FIRST_MS),
     lambda name: f"not work {name}",
     lambda name: f"ünwörk 🧨 {name}",
     lambda name: json.dumps([name]),

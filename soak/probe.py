@@ -1,4 +1,4 @@
-"""Reads memory back while Postgres is down: what that takes, and whether the answer says so."""
+"""Reads memory back while Postgres is away: what that takes, and whether the answer says so."""
 
 import http.client
 import json
@@ -6,14 +6,20 @@ import time
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from soak.bounds import CONNECTING_READ_MS, MACHINE_MS, READ_MS
 from soak.stream import World
+
+_CONNECTING_READS = 12
+_READS = 5
 
 
 class Probe:
-    """Figures of `reads` reads while Postgres was down, in ms.
+    """Figures of `reads` reads while Postgres was away, in ms.
 
-    `machine_ms` is the slowest of as many requests that touch neither rows nor queue, in between:
-    what a busy machine adds. `dishonest` counts the answers that did not say that Postgres is away.
+    `slowest_ms` is the slowest of containers that were connected just before, `connecting_ms` of
+    others, `machine_ms` of as many requests that touch neither rows nor queue, each right before a
+    read: what a busy machine adds. `slow` counts the reads that took longer than their bound and
+    that, `dishonest` the answers that did not say that Postgres is away.
     """
 
     def __init__(self, api_url: str, world: World) -> None:
@@ -26,24 +32,41 @@ class Probe:
             "personaId": world.personas.all[0].persona_id,
         }
         self._target = f"/v1/memories?{urlencode(query)}"
+        self._connected: set[str] = set()
         self.reads = 0
         self.slowest_ms = 0.0
+        self.connecting_ms = 0.0
         self.machine_ms = 0.0
+        self.slow = 0
         self.dishonest = 0
 
-    def recall(self) -> tuple[str, float]:
-        """Return what a read says of the rows, and the ms that it took."""
-        answer, ms = self._get(self._target)
-        return str(answer.get("durable")), ms
+    def connect(self) -> int:
+        """Read while Postgres is there; returns how many containers are connected now."""
+        self._connected = set()
+        for _ in range(_CONNECTING_READS):
+            answer, _ = self._get(self._target)
+            if answer.get("durable") == "fresh":
+                self._connected.add(answer["memory"]["container"])
+        return len(self._connected)
 
-    def recall_without_database(self) -> None:
-        """Read while Postgres is down."""
-        _, machine_ms = self._get("/v1/health")
-        durable, ms = self.recall()
+    def read_without_database(self) -> None:
+        """Read a few times while Postgres is away."""
+        for _ in range(_READS):
+            _, machine_ms = self._get("/v1/health")
+            answer, ms = self._get(self._target)
+            self._note(answer, ms, machine_ms)
+
+    def _note(self, answer: dict[str, Any], ms: float, machine_ms: float) -> None:
         self.reads += 1
-        self.slowest_ms = max(self.slowest_ms, ms)
+        self.dishonest += answer.get("durable") != "unavailable"
         self.machine_ms = max(self.machine_ms, machine_ms)
-        self.dishonest += durable != "unavailable"
+        if answer.get("memory", {}).get("container") in self._connected:
+            bound = READ_MS
+            self.slowest_ms = max(self.slowest_ms, ms)
+        else:
+            bound = CONNECTING_READ_MS
+            self.connecting_ms = max(self.connecting_ms, ms)
+        self.slow += ms > bound + machine_ms + MACHINE_MS
 
     def _get(self, target: str) -> tuple[dict[str, Any], float]:
         connection = http.client.HTTPConnection(self._host, timeout=30)

@@ -6,18 +6,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 from local.functions import CODE
 from local.stack import Stack
 from soak import outboxes
-from soak.answers import Answers
+from soak.account import percentile
+from soak.answers import Answers, Latency
 from soak.audit import Run
 from soak.bot import Bots
 from soak.breakage import Breakage, Say
 from soak.closing import Queues, send_what_waits
 from soak.faults import Fault, Planned
 from soak.interposer import Interposer
-from soak.locks import Saboteur, deadlocks
+from soak.locks import Saboteur
 from soak.pace import Pace
 from soak.probe import Probe
 from soak.sabotage import Sabotage
@@ -25,9 +27,10 @@ from soak.stream import Poison, Post, World, script
 from soak.tables import Tables
 from soak.writers import Writers
 
-CAPTURES = 3
+# As many containers as bots: Lambda lets nobody wait for one that waits for SQS.
+CAPTURES = 4
+BOTS = 4
 WRITERS = 2
-BOTS = 6
 VISIBILITY_S = 2
 # Outages of the plan take a message some receives: more than this, and it would be a dead letter
 # that is no poison.
@@ -36,7 +39,6 @@ _MILESTONES = 10
 # Moto reckons its whole queue up for every message that it hands out.
 _MOST_IN_QUEUE = 250
 _LOOK_EVERY = 20
-_PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,39 +53,44 @@ class Wanted:
     code: Path = CODE
 
 
+class Result(NamedTuple):
+    """What a run left behind, and what its requests took."""
+
+    run: Run
+    latencies: Sequence[Latency]
+    hanging: Sequence[Latency]
+    probe: Probe
+
+
 class Soak:
     """Runs once. `say` prints a line of progress."""
 
     def __init__(self, wanted: Wanted, say: Say) -> None:
         self._wanted = wanted
         self._say = say
-        self.world = World(wanted.seed)
-        self.answers = Answers()
-        self.pace = Pace()
-        self.poison: set[str] = set()
-        self.happened: list[Fault] = []
-        self.missed: list[Fault] = []
-        self.repeats = 0
-        self.deadlocks = 0
-        self.copies = 0
+        self._world = World(wanted.seed)
+        self._answers = Answers()
+        self._pace = Pace()
+        self._poison: set[str] = set()
+        self._repeats = 0
 
-    def run(self) -> Run:
+    def run(self) -> Result:
         """Return everything that the run left behind."""
-        wanted = self._wanted
+        began_at = time.time_ns() // 1_000_000
         with ExitStack() as undo:
-            self.interposer = Interposer(wanted.seed)
-            undo.callback(self.interposer.stop)
+            self._interposer = Interposer(self._wanted.seed)
+            undo.callback(self._interposer.stop)
             self._stack = undo.enter_context(self._start_stack())
-            self.interposer.connect(self._stack.sqs_endpoint)
+            self._interposer.connect(self._stack.sqs_endpoint)
             self._tables = Tables(self._stack.database_url)
             self._tables.refuse_poison()
-            self.probe = Probe(self._stack.api_url, self.world)
-            self._queues = Queues(self._stack, visibility_timeout=VISIBILITY_S)
+            self._probe = Probe(self._stack.api_url, self._world)
+            self._queues = Queues(self._stack)
             self._writers = self._start_writers()
             undo.callback(self._writers.stop)
-            self._post_while_it_breaks()
-            last = self._settle()
-            return self._findings(last)
+            self._sabotage = self._prepare_sabotage()
+            breakage = self._post_while_it_breaks()
+            return self._findings(breakage, posted=self._settle(), began_at=began_at)
 
     def _start_stack(self) -> Stack:
         return Stack(
@@ -93,7 +100,7 @@ class Soak:
             poller=False,
             visibility_timeout=VISIBILITY_S,
             max_receive_count=RECEIVES,
-            settings={"AWS_ENDPOINT_URL_SQS": self.interposer.url},
+            settings={"AWS_ENDPOINT_URL_SQS": self._interposer.url},
             code=self._wanted.code,
         )
 
@@ -108,93 +115,97 @@ class Soak:
         writers.start()
         return writers
 
-    def _post_while_it_breaks(self) -> None:
+    def _post_while_it_breaks(self) -> Breakage:
         bots = Bots(
             self._stack.api_url,
-            self._counted(script(self.world, self._wanted.turns)),
+            self._counted(script(self._world, self._wanted.turns)),
             poison=self._put_poison,
-            pace=self.pace,
-            answers=self.answers,
+            pace=self._pace,
+            answers=self._answers,
             threads=BOTS,
         )
-        breakage = self._breakage()
+        breakage = Breakage(self._wanted.plan, self._sabotage, self._pace, self._say)
         breakage.start()
         bots.run()
         breakage.join()
-        self.happened, self.missed = breakage.happened, breakage.missed
+        return breakage
 
     def _counted(self, items: Iterator[Post | Poison]) -> Iterator[Post | Poison]:
         milestones = {self._wanted.turns * part // _MILESTONES for part in range(1, _MILESTONES)}
         for item in items:
-            self.repeats += isinstance(item, Post) and item.again
-            if self.pace.begun in milestones:
-                milestones.discard(self.pace.begun)
+            self._repeats += isinstance(item, Post) and item.again
+            if self._pace.begun in milestones:
+                milestones.discard(self._pace.begun)
                 self._say_how_far()
-            if self.pace.begun % _LOOK_EVERY == 0:
-                self._let_the_writers_catch_up()
+            if self._pace.begun % _LOOK_EVERY == 0:
+                self._queues.fall_to(_MOST_IN_QUEUE)
             yield item
-
-    def _let_the_writers_catch_up(self) -> None:
-        while self._queues.left() > _MOST_IN_QUEUE:
-            time.sleep(_PAUSE_S)
 
     def _say_how_far(self) -> None:
         self._say(
-            f"turn {self.pace.begun:,}: {len(self.interposer.accepted):,} accepted,"
+            f"turn {self._pace.begun:,}: {len(self._interposer.accepted):,} accepted,"
             f" {self._queues.left():,} messages in the queue"
         )
 
     def _put_poison(self, body: str) -> None:
-        self.poison.add(body)
+        self._poison.add(body)
         self._stack.sqs_client.send_message(QueueUrl=self._stack.queue_url, MessageBody=body)
 
-    def _breakage(self) -> Breakage:
-        sabotage = Sabotage(
+    def _prepare_sabotage(self) -> Sabotage:
+        return Sabotage(
             self._stack,
-            interposer=self.interposer,
+            interposer=self._interposer,
             writers=self._writers,
-            saboteur=Saboteur(self._stack.database_url, self.world.busiest.channel_id),
-            answers=self.answers,
-            probe=self.probe,
+            saboteur=Saboteur(self._stack.database_url, self._world.busiest.channel_id),
+            answers=self._answers,
+            probe=self._probe,
             rng=Random(f"{self._wanted.seed}:sabotage"),
             seconds=self._wanted.seconds,
         )
-        return Breakage(self._wanted.plan, sabotage, self.pace, self._say)
 
     def _settle(self) -> int:
         """Nothing breaks any more: everything under way arrives. Returns the turns posted."""
-        self._say(f"all {self.pace.begun:,} turns are posted; what waits is sent")
-        last = send_what_waits(self._stack, self.world, self._wanted.turns, self.answers)
-        self.interposer.wait_until_quiet()
+        self._say(f"all {self._pace.begun:,} turns are posted; what waits is sent")
+        last = send_what_waits(self._stack, self._world, self._wanted.turns, self._answers)
+        self._interposer.wait_until_quiet()
         self._writers.behave()
         self._say("the writers work the queue off, down to the poison")
-        self._queues.drain(len(self.poison))
+        self._queues.drain(len(self._poison))
         self._writers.stop()
         return last
 
-    def _findings(self, posted: int) -> Run:
-        self.deadlocks = deadlocks(self._stack.postgres.directory / "log")
-        self.copies = self._writers.copies + self._writers.deletes_lost
-        turns = (self.world.turn(number) for number in range(posted))
-        return Run(
+    def _findings(self, breakage: Breakage, *, posted: int, began_at: int) -> Result:
+        turns = (self._world.turn(number) for number in range(posted))
+        latencies = self._answers.latencies
+        hanging = [it for it in latencies if it.fault == Fault.SQS_HANGS]
+        run = Run(
+            began_at=began_at,
             posted={turn.turn_id: turn for turn in turns},
-            captured=self.answers.captured,
-            queued=self.answers.queued,
-            skipped=self.answers.skipped,
-            failed=self.answers.failed,
-            accepted=self.interposer.accepted,
+            statuses=self._answers.statuses,
+            captured=self._answers.captured,
+            queued=self._answers.queued,
+            skipped=self._answers.skipped,
+            failed=self._answers.failed,
+            accepted=self._interposer.accepted,
             ledger=self._tables.ledger(),
             rows=self._tables.rows(),
             lost_outboxes=self._lost_outboxes(),
+            captures_killed=self._sabotage.captures_killed,
             dead=self._queues.dead(),
-            poison=self.poison,
+            poison=self._poison,
             left_in_queue=self._queues.left(),
             open_transactions=self._tables.open_transactions(),
-            faults_missed=self.missed,
-            dishonest_reads=self.probe.dishonest,
-            slowest_recall_ms=self.probe.slowest_ms,
-            machine_ms=self.probe.machine_ms,
+            happened=breakage.happened,
+            missed=breakage.missed,
+            repeats=self._repeats,
+            redelivered=self._writers.copies + self._writers.deletes_lost,
+            late=self._interposer.late,
+            dishonest_reads=self._probe.dishonest,
+            slow_reads=self._probe.slow,
+            impatient_tries=self._sabotage.impatient_tries,
+            hanging_ms=percentile(hanging, 0.99) if hanging else None,
         )
+        return Result(run, latencies, hanging, self._probe)
 
     def _lost_outboxes(self) -> list[int]:
         living = self._stack.pools["capture"].slots

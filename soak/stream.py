@@ -11,7 +11,7 @@ from itertools import accumulate
 from random import Random
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from soak.poison import poison
+from soak.poison import FIRST_MS, LAST_MS, poison, refused
 
 TWICE = 0.05
 POISON = 0.02
@@ -21,6 +21,9 @@ SEVERAL_PERSONAS = 0.1
 LINEAGE_TOLD = 0.7
 # How many turns later a bot sends a turn again, at most.
 LATEST_REPEAT = 40
+
+# Whatever the seed, a batch fails on data soon, at its first message and at its last.
+REFUSED = {20: FIRST_MS, 40: LAST_MS}
 
 _EPOCH_MS = 1_790_000_000_000
 _GUILDS = 12
@@ -60,13 +63,15 @@ class Turn:
     """A turn as it is posted, and the rows that it must leave once SQS has accepted its work.
 
     `lineages` has every scope of the turn with the lineage that the turn tells of it, or None;
-    those in `live` count the turn. A turn to skip has no scopes.
+    those in `live` count the turn. A turn to skip has no scopes. `occurred_at` is in ms; None for
+    one that says nothing of it and so occurs when it is posted.
     """
 
     turn_id: str
     body: bytes
     lineages: Mapping[ScopeId, str | None]
     live: frozenset[ScopeId]
+    occurred_at: int | None = None
 
     @property
     def is_skipped(self) -> bool:
@@ -137,7 +142,7 @@ class World:
                 scopes.append(ScopeId("server", channel.server_id, channel.channel_id, persona_id))
             lineages |= dict.fromkeys(scopes, lineage_id)
             live.add(scopes[-1])
-        return Turn(turn_id, _encoded(fields), lineages, frozenset(live))
+        return Turn(turn_id, _encoded(fields), lineages, frozenset(live), fields.get("occurredAt"))
 
     def _personas(self, rng: Random) -> list[Persona]:
         first = self.personas.one(rng)
@@ -155,8 +160,11 @@ def script(world: World, turns: int) -> Iterator[Post | Poison]:
         yield Post(world.turn(number))
         if rng.random() < TWICE:
             heapq.heappush(again, (number + rng.randrange(LATEST_REPEAT), number))
-        if rng.random() < POISON:
-            yield Poison(poison(rng, f"{world.seed}-{number}"))
+        name = f"{world.seed}-{number}"
+        if number in REFUSED:
+            yield Poison(refused(name, REFUSED[number]))
+        elif rng.random() < POISON:
+            yield Poison(poison(rng, name))
         while again and again[0][0] <= number:
             yield Post(world.turn(heapq.heappop(again)[1]), again=True)
     for _, number in sorted(again):

@@ -17,7 +17,8 @@ _REFUSE = (
 _ROWS = """
 SELECT
     scope, owner_id, channel_id, persona_id,
-    turns_since_refresh + last_refreshed_turn, persona_lineage_id
+    turns_since_refresh + last_refreshed_turn, persona_lineage_id,
+    round(extract(epoch FROM last_turn_at) * 1000)::bigint
 FROM short_term_memories
 """
 _OPEN = """

@@ -33,15 +33,17 @@ def test_whatever_breaks_every_turn_counts_once():
 
 
 @pytest.mark.parametrize(
-    ("guarantee", "mismatch"),
+    ("guarantee", "faults", "mismatch"),
     [
-        ("ledger", "turns counted too often"),
-        ("failures", "poison messages missing in the dead-letter queue"),
-        ("savepoints", "accepted turns missing in the ledger"),
+        ("ledger", "none", "turns counted too often"),
+        ("failures", "none", "poison messages missing in the dead-letter queue"),
+        ("savepoints", "none", "accepted turns missing in the ledger"),
+        ("breaker", Fault.SQS_HANGS.name, "tries too many of a queue that hangs"),
+        ("patience", Fault.POSTGRES_HANGS.name, "reads without Postgres that took too long"),
     ],
 )
-def test_without_a_guarantee_the_account_names_what_is_wrong(guarantee, mismatch):
-    status, account = soak("--turns", "150", "--faults", "none", "--mutate", guarantee)
+def test_without_a_guarantee_the_account_names_what_is_wrong(guarantee, faults, mismatch):
+    status, account = soak("--turns", "150", "--faults", faults, "--mutate", guarantee)
     assert status == 1
     assert mismatch in account
     assert account.startswith("soak: 150 turns, seed 1: MISMATCH: ")
