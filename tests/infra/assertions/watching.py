@@ -49,7 +49,7 @@ WATCHED_OF_A_NEW_DATABASE = {
 
 
 @cache
-def _emitted(function: str) -> set[str]:
+def emitted(function: str) -> set[str]:
     """The metrics that a function's code names, and the one that telemetry adds."""
     code = "".join(path.read_text("utf-8") for path in ROOT.glob(f"functions/{function}/*.py"))
     return {Metric.COLD_STARTS, *(Metric[name] for name in re.findall(r"Metric\.([A-Z_]+)", code))}
@@ -82,7 +82,7 @@ def _complaint(
         }
         service = services.get(dimensions.get("service", ""), "").removesuffix("Function").lower()
         expected = {"service", "reason"} if metric == Metric.TURNS_SKIPPED else {"service"}
-        if not service or metric not in _emitted(service):
+        if not service or metric not in emitted(service):
             return f"{service or dimensions} does not emit {metric}"
         if dimensions.keys() != expected:
             return f"{metric} has the dimensions {expected}"
@@ -184,6 +184,28 @@ def dead_letters_counted_as_sent(stack: Template) -> None:
 @nothing_that_matters_happens_unseen.broken
 def no_alarm_for_reads_without_rows(stack: Template) -> None:
     del stack["Resources"]["RowsAreUnavailableAlarm"]
+
+
+@about_the_stack
+def what_happens_now_and_then_rings_too(stack: Template) -> Iterator[str]:
+    # A quiet stack has no event every minute: a batch that came back comes again after this time.
+    again_s = properties(stack, "WorkQueue")["VisibilityTimeout"]
+    for name, alarm in _alarms(stack).items():
+        if alarm["Namespace"] == NAMESPACE:
+            periods = alarm["EvaluationPeriods"]
+            needed = alarm.get("DatapointsToAlarm", periods)
+            if (needed - 1) * again_s + alarm["Period"] > periods * alarm["Period"]:
+                yield f"{name} waits for more than happens in {periods} minutes"
+
+
+@what_happens_now_and_then_rings_too.broken
+def three_minutes_in_a_row(stack: Template) -> None:
+    properties(stack, "BatchesComeBackAlarm")["EvaluationPeriods"] = 3
+
+
+@what_happens_now_and_then_rings_too.broken
+def every_minute_of_fifteen(stack: Template) -> None:
+    del properties(stack, "RowsAreUnavailableAlarm")["DatapointsToAlarm"]
 
 
 @about_the_stack
