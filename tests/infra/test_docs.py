@@ -2,7 +2,9 @@
 
 import re
 
+from capture.rules import SkipReason
 from tests.infra import stack
+from tests.infra.assertions.watching import emitted
 
 PAGE = (stack.ROOT / "docs" / "deploy.md").read_text("utf-8")
 
@@ -46,3 +48,9 @@ def test_the_alarms_are_counted():
         it for it in stack.source()["Resources"].values() if it["Type"] == "AWS::CloudWatch::Alarm"
     ]
     assert f"| alarms | {len(alarms)} x 0.10 |" in PAGE
+
+
+def test_the_custom_metrics_are_counted():
+    # CloudWatch counts one of them once for each reason.
+    metrics = len(emitted("capture")) + len(SkipReason) - 1 + len(emitted("writer"))
+    assert f"| custom metrics | {metrics} (name and dimensions) x 0.30 |" in PAGE

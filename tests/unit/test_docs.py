@@ -12,6 +12,8 @@ from capture.refresh import Refresh
 from capture.settings import Settings as CaptureSettings
 from capture.turn import Message, PersonaResponse, Turn
 from shortterm.telemetry import Metric
+from tests.infra import stack
+from tests.infra.assertion import of_type
 from writer.settings import Settings as WriterSettings
 
 ROOT = Path(__file__).parent.parent.parent
@@ -38,7 +40,14 @@ def test_the_readme_lists_every_setting_with_its_default():
 
 
 def test_every_metric_is_explained():
-    assert first_cells("docs/metrics.md") == set(Metric)
+    named = first_cells("docs/metrics.md")
+    assert {it for it in named if not it.endswith("Alarm")} == set(Metric)
+
+
+def test_every_alarm_is_explained():
+    named = first_cells("docs/metrics.md")
+    alarms = of_type(stack.source(), "AWS::CloudWatch::Alarm")
+    assert {it for it in named if it.endswith("Alarm")} == set(alarms)
 
 
 @pytest.mark.parametrize(
