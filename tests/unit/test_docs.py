@@ -1,6 +1,7 @@
 """The documents say what the code does: settings, metrics, fields and parameters."""
 
 import re
+import ssl
 from pathlib import Path
 
 import msgspec
@@ -56,6 +57,18 @@ def test_every_alarm_is_explained():
 def test_every_field_is_documented(kind):
     names = {field.encode_name for field in msgspec.structs.fields(kind)}
     assert names <= first_cells("docs/api.md")
+
+
+def test_every_region_whose_certificates_are_shipped_is_named():
+    trusted = ssl.create_default_context(
+        cafile=ROOT / "layers/shortterm/certificates/rds-ca-bundle.pem"
+    ).get_ca_certs()
+    names = {value for it in trusted for ((key, value),) in it["subject"] if key == "commonName"}
+    page = (ROOT / "docs/deploy.md").read_text("utf-8")
+    (paragraph,) = re.findall(r"certificates we ship(.*?)younger region", page, re.DOTALL)
+    assert set(re.findall(r"`(\w\w-[\w-]+-\d)`", paragraph)) == {
+        region for name in names for region in re.findall(r"RDS (\S+) Root", name)
+    }
 
 
 def test_every_test_that_a_guarantee_names_is_there():
