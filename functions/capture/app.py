@@ -22,6 +22,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from capture import query, refresh, turn
 from capture.answer import memories
 from capture.attach import Attached, attach
+from capture.container import Container
 from capture.context import render
 from capture.durable import Away, Durable
 from capture.entry import Entry
@@ -31,7 +32,7 @@ from capture.memory import Memory
 from capture.outbox import Outbox, sqs_client
 from capture.passive_capture import Captured, Skipped, capture
 from capture.query import Asker, ContextQuery, MemoriesQuery
-from capture.recall import Container, Recollection, recall
+from capture.recall import Recollection, recall
 from capture.settings import Settings
 from shortterm import settings as environment
 from shortterm import telemetry

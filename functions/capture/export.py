@@ -6,12 +6,12 @@ from contextlib import suppress
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from capture.answer import MAX_ANSWER_BYTES, Room
+from capture.container import Container
 from capture.durable import Durable
 from capture.memory import Memory
 from capture.obedience import obedient
-from capture.recall import Container
 from capture.remembered import Remembered, remembered
+from capture.room import MAX_ANSWER_BYTES, Room
 from capture.row import Row
 from shortterm.scope import Scope
 from shortterm.wire import Mismatch, Private

@@ -6,6 +6,7 @@ from typing import Literal, TypeGuard, cast
 
 from msgspec import Struct
 
+from capture.container import Container
 from capture.durable import Away, Durable, Reading, Wanted
 from capture.entry import Entry
 from capture.memory import Memory
@@ -17,13 +18,6 @@ from shortterm.scope import Scope
 from shortterm.wire import Private
 
 WithoutDatabase = Literal["serve", "withhold"]
-
-
-class Container(Struct, frozen=True):
-    """The container that answers: its id, and since when (ms) it remembers."""
-
-    id: str
-    since: int
 
 
 class MemoryState(Struct, frozen=True):

@@ -8,10 +8,10 @@ from faults import FakeRows
 from given import NOW, SERVERS, USERS, notes, row, summarize, window
 
 from capture import export as module
+from capture.container import Container
 from capture.dialogue import Line
 from capture.entry import Window, pack
 from capture.export import ExportQuery, export
-from capture.recall import Container
 from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone
 from shortterm.wire import Mismatch

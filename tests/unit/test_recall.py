@@ -8,9 +8,11 @@ from faults import FakeRows
 from given import HOUR, NOW, summarize, window
 
 from capture import query as wire
-from capture.answer import MAX_ANSWER_BYTES, memories
+from capture.answer import memories
+from capture.container import Container
 from capture.query import MemoriesQuery
-from capture.recall import Container, recall
+from capture.recall import recall
+from capture.room import MAX_ANSWER_BYTES
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork
 

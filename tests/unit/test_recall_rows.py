@@ -8,9 +8,10 @@ from given import HOUR, NOW, notes, row, summarize, window
 from capture import query as wire
 from capture import statements
 from capture.answer import memories
+from capture.container import Container
 from capture.entry import Entry, empty_window
 from capture.query import MemoriesQuery
-from capture.recall import Container, recall
+from capture.recall import recall
 from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone
 from shortterm.work import ScopeWork
