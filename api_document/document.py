@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from api_document import answers
+from api_document import spelled_out
 from api_document.schemas import Schema, components, parameters, schema
+from capture import answer
 from capture.context import Context
 from capture.export import ExportQuery
 from capture.query import ContextQuery, MemoriesQuery
@@ -15,7 +16,7 @@ from shortterm.wire import Id
 
 PATH = Path(__file__).parent.parent / "docs" / "openapi.json"
 
-_TURN_ANSWER = answers.Captured | answers.Skipped | answers.Failed
+_TURN_ANSWER = answer.Captured | answer.Skipped | answer.Failed
 _ABOUT = """\
 Short-term memory for chat bots: completed turns in, what was said lately out. How the parts play \
 together is told in docs/api.md.
@@ -46,13 +47,13 @@ def document() -> Schema:
                     Turn,
                     _TURN_ANSWER,
                     Refresh,
-                    answers.Attached,
-                    answers.MEMORIES,
+                    answer.Attached,
+                    spelled_out.MEMORIES,
                     Context,
-                    answers.Forgotten,
-                    answers.EXPORT,
-                    answers.Health,
-                    answers.Problem,
+                    answer.Forgotten,
+                    spelled_out.EXPORT,
+                    answer.Health,
+                    answer.Problem,
                 )
             ),
             "responses": _PROBLEMS,
@@ -93,7 +94,7 @@ def _paths() -> Schema:
                 ),
                 "requestBody": _body(Refresh),
                 "responses": {
-                    "200": _answer("What now stands", answers.Attached),
+                    "200": _answer("What now stands", answer.Attached),
                     **_problems(400, 413),
                 },
             }
@@ -105,7 +106,7 @@ def _paths() -> Schema:
                 "description": "Server memory (`scope`) is asked for with a `serverId` only.",
                 "parameters": parameters(MemoriesQuery),
                 "responses": {
-                    "200": _answer("What is remembered", answers.MEMORIES),
+                    "200": _answer("What is remembered", spelled_out.MEMORIES),
                     **_problems(400),
                 },
             }
@@ -130,7 +131,7 @@ def _paths() -> Schema:
                 "summary": "Hand out everything that is known about a user",
                 "parameters": [_in_path("userId"), *parameters(ExportQuery)],
                 "responses": {
-                    "200": _answer("Rows, and this container's memory", answers.EXPORT),
+                    "200": _answer("Rows, and this container's memory", spelled_out.EXPORT),
                     **_problems(400, 404, 503),
                 },
             }
@@ -140,7 +141,7 @@ def _paths() -> Schema:
                 "operationId": "getHealth",
                 "summary": "Ask which container answers and how much it holds",
                 "responses": {
-                    "200": _answer("The container", answers.Health),
+                    "200": _answer("The container", answer.Health),
                     **_problems(),
                 },
             }
@@ -155,7 +156,7 @@ def _forgetting(subject: str, name: str) -> Schema:
         "description": "Takes no query parameters. Asking twice does no harm.",
         "parameters": [_in_path(name)],
         "responses": {
-            "200": _answer("Forgotten, and committed", answers.Forgotten),
+            "200": _answer("Forgotten, and committed", answer.Forgotten),
             **_problems(400, 404, 503),
         },
     }
@@ -184,7 +185,7 @@ def _problems(*statuses: int) -> Schema:
 
 
 def _problem(description: str, **headers: Schema) -> Schema:
-    content = {"application/problem+json": {"schema": schema(answers.Problem)}}
+    content = {"application/problem+json": {"schema": schema(answer.Problem)}}
     problem: Schema = {"description": description, "content": content}
     return {**problem, "headers": headers} if headers else problem
 

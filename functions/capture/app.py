@@ -19,13 +19,11 @@ from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from capture import query, refresh, turn
-from capture.answer import memories
-from capture.attach import Attached, attach
+from capture import answer, query, refresh, turn
+from capture.attach import attach
 from capture.container import Container
 from capture.context import render
 from capture.durable import Away, Durable
-from capture.entry import Entry
 from capture.export import ExportQuery, export
 from capture.forgetting import forget
 from capture.memory import Memory
@@ -84,7 +82,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         return {
             "statusCode": status.value,
             "headers": {"Content-Type": "application/problem+json"},
-            "body": _encode({"title": status.phrase, "status": status}).decode(),
+            "body": _encode(answer.Problem(title=status.phrase, status=status)).decode(),
             "isBase64Encoded": False,
         }
     finally:
@@ -108,61 +106,34 @@ def post_turn() -> Response[str]:
     except Exception as error:
         telemetry.count(Metric.CAPTURE_FAILURES)
         logger.warning("A turn could not be remembered", extra=telemetry.describe(error))
-        return _json(HTTPStatus.ACCEPTED, {"status": "failed"})
+        return _json(HTTPStatus.ACCEPTED, answer.Failed())
 
 
 def _captured(outcome: Captured | Skipped) -> Response[str]:
-    match outcome:
-        case Skipped(reason):
-            telemetry.count_by(Metric.TURNS_SKIPPED, "reason", reason)
-            return _json(HTTPStatus.ACCEPTED, {"status": "skipped", "reason": reason})
-        case Captured(turn_id, entries, queued):
-            telemetry.count(Metric.TURNS_CAPTURED)
-            held = memory.size()
-            telemetry.count(Metric.MEMORY_ENTRIES, held.entries)
-            telemetry.count(Metric.MEMORY_BYTES, held.bytes)
-            scopes = [{"key": it.scope.key, "lines": it.window.length} for it in entries]
-            return _json(
-                HTTPStatus.ACCEPTED,
-                {"status": "captured", "turnId": turn_id, "scopes": scopes, "queued": queued},
-            )
+    if isinstance(outcome, Skipped):
+        telemetry.count_by(Metric.TURNS_SKIPPED, "reason", outcome.reason)
+    else:
+        telemetry.count(Metric.TURNS_CAPTURED)
+        held = memory.size()
+        telemetry.count(Metric.MEMORY_ENTRIES, held.entries)
+        telemetry.count(Metric.MEMORY_BYTES, held.bytes)
+    return _json(HTTPStatus.ACCEPTED, answer.captured(outcome))
 
 
 @api.put("/v1/summaries")
 def put_summary() -> Response[str]:
     """Attach a summary and categories: here at once, to their rows through the queue."""
     told = refresh.decode(_body(api.current_event.raw_event))
-    return _attached(attach(told, memory, durable, outbox, now=now()))
-
-
-def _attached(attached: Attached) -> Response[str]:
+    attached = attach(told, memory, durable, outbox, now=now())
     telemetry.count(Metric.NOTES_ATTACHED)
-    withheld = settings.recall_without_database == "withhold" and not attached.is_verified
-    scopes = [{"key": it.scope.key, **({} if withheld else _noted(it))} for it in attached.entries]
-    answer = {
-        "status": "attached" if attached.stands else "superseded",
-        "occurredAt": attached.told_at,
-        "truncated": attached.is_cut,
-        "scopes": scopes,
-        "queued": attached.queued,
-    }
-    return _json(HTTPStatus.OK, answer)
-
-
-def _noted(entry: Entry) -> dict[str, object]:
-    return {
-        "summaryCharacters": len(entry.notes.summary or ""),
-        "categories": entry.notes.by_category,
-        "turnsSinceRefresh": entry.turns_since_refresh,
-        "lastRefreshedTurn": entry.last_refreshed_turn,
-    }
+    return _json(HTTPStatus.OK, answer.attached(attached, settings.recall_without_database))
 
 
 @api.get("/v1/memories")
 def get_memories() -> Response[str]:
     """Read back what is remembered for the asked channel, and for the others."""
     asked = query.decode(_parameters(), MemoriesQuery)
-    return _json(HTTPStatus.OK, memories(_recalled(asked, asked.limit, now())))
+    return _json(HTTPStatus.OK, answer.memories(_recalled(asked, asked.limit, now())))
 
 
 @api.get("/v1/context")
@@ -206,7 +177,7 @@ def _forgotten(subject: Subject, subject_id: str) -> Response[str]:
     query.one_of_each(_parameters(), _NoParameters)
     forgotten_at = forget(subject, subject_id, memory, durable, now=now())
     telemetry.count(Metric.SUBJECTS_FORGOTTEN)
-    return _json(HTTPStatus.OK, {"status": "forgotten", "forgottenAt": forgotten_at})
+    return _json(HTTPStatus.OK, answer.Forgotten(forgotten_at=forgotten_at))
 
 
 @api.get("/v1/users/<user_id>/export")
@@ -221,18 +192,7 @@ def get_export(user_id: str) -> Response[str]:
 @api.get("/v1/health")
 def get_health() -> Response[str]:
     """Say which container answers and how much it holds; touches neither queue nor database."""
-    held = memory.size()
-    return _json(
-        HTTPStatus.OK,
-        {
-            "status": "ok",
-            "container": container.id,
-            "since": container.since,
-            "entries": held.entries,
-            "bytes": held.bytes,
-            "outbox": len(outbox),
-        },
-    )
+    return _json(HTTPStatus.OK, answer.health(container, memory.size(), len(outbox)))
 
 
 @api.exception_handler(Mismatch)
@@ -249,9 +209,9 @@ def malformed(error: Mismatch) -> Response[str]:
 @api.exception_handler(Away)
 def away(_: Away) -> Response[str]:
     """Answer for what needs the database while it is away."""
-    answer = _problem(HTTPStatus.SERVICE_UNAVAILABLE, "The database is away: try again")
-    answer.headers["Retry-After"] = str(RETRY_AFTER_S)
-    return answer
+    problem = _problem(HTTPStatus.SERVICE_UNAVAILABLE, "The database is away: try again")
+    problem.headers["Retry-After"] = str(RETRY_AFTER_S)
+    return problem
 
 
 @api.exception_handler(NotFoundError)
@@ -311,5 +271,5 @@ def _json(status: HTTPStatus, body: object) -> Response[str]:
 
 def _problem(status: HTTPStatus, title: str, **members: str) -> Response[str]:
     """Return a problem document (RFC 9457)."""
-    body = {"title": title, "status": status, **members}
-    return Response(status.value, "application/problem+json", _encode(body).decode())
+    document = answer.Problem(title=title, status=status, **members)
+    return Response(status.value, "application/problem+json", _encode(document).decode())

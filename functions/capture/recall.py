@@ -14,10 +14,9 @@ from capture.obedience import obedient
 from capture.query import Asker
 from capture.remembered import Remembered, remembered
 from capture.row import Row
+from capture.settings import WithoutDatabase
 from shortterm.scope import Scope
 from shortterm.wire import Private
-
-WithoutDatabase = Literal["serve", "withhold"]
 
 
 class MemoryState(Struct, frozen=True):

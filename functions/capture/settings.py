@@ -7,6 +7,8 @@ from msgspec import Meta
 from shortterm.settings import DatabaseSettings
 
 Hours = Annotated[float, Meta(gt=0, le=24 * 365)]
+# Whether memory alone, which cannot know who was forgotten elsewhere, answers without the database.
+WithoutDatabase = Literal["serve", "withhold"]
 
 
 class Settings(DatabaseSettings, frozen=True, kw_only=True):
@@ -23,6 +25,4 @@ class Settings(DatabaseSettings, frozen=True, kw_only=True):
     # At least what the largest turn that the API accepts needs.
     memory_max_bytes: Annotated[int, Meta(ge=32 * 2**20)] = 128 * 2**20
     outbox_max_messages: Annotated[int, Meta(ge=1, le=100_000)] = 1_000
-    # Whether a read without the database, which cannot know who was forgotten elsewhere, answers
-    # from memory alone or with nothing.
-    recall_without_database: Literal["serve", "withhold"] = "serve"
+    recall_without_database: WithoutDatabase = "serve"

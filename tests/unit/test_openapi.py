@@ -3,6 +3,7 @@
 import json
 import re
 
+import msgspec
 import pytest
 from given import turn_fields
 from hypothesis import example, given
@@ -88,6 +89,10 @@ turn_schema = Draft202012Validator(
     {"$ref": "#/components/schemas/Turn", "components": DOCUMENT["components"]}
 )
 
+attached_schema = Draft202012Validator(
+    {"$ref": "#/components/schemas/Attached", "components": DOCUMENT["components"]}
+)
+
 
 def is_taken(fields):
     try:
@@ -114,3 +119,16 @@ anything = (
 def test_a_turn_of_the_document_is_one_of_the_code(field, value):
     fields = turn_fields(**{field: value})
     assert turn_schema.is_valid(fields) == is_taken(fields)
+
+
+@pytest.mark.parametrize(
+    ("without_database", "says_what_stands"), [("serve", True), ("withhold", False)]
+)
+def test_what_is_answered_of_a_summary_without_the_database_is_in_the_document(
+    app, call, monkeypatch, without_database, says_what_stands
+):
+    chosen = msgspec.structs.replace(app.settings, recall_without_database=without_database)
+    monkeypatch.setattr(app, "settings", chosen)
+    answered = call("summary")[2]
+    assert attached_schema.is_valid(answered)
+    assert [len(it) > 1 for it in answered["scopes"]] == [says_what_stands] * 2

@@ -20,6 +20,7 @@ import pytest
 from botocore.exceptions import ClientError
 from given import LAMBDA_CONTEXT, attachment, message, notes, response, sqs, turn_fields
 
+from capture.answer import Problem
 from shortterm.telemetry import logger
 
 CANARY = "CANARY-7f3a"
@@ -118,9 +119,12 @@ def _errors() -> Iterator[Exception]:
 def _broken_where(app: Any) -> Iterator[tuple[Any, str]]:
     yield app, "capture"
     yield app, "recall"
-    yield app, "memories"
     yield app, "render"
     yield app, "export"
+    yield app.answer, "captured"
+    yield app.answer, "attached"
+    yield app.answer, "memories"
+    yield app.answer, "health"
     yield app.turn, "decode"
     yield app.query, "decode"
     yield app.memory, "remember"
@@ -177,7 +181,7 @@ def test_an_answer_that_cannot_be_written_says_nothing_of_what_it_held(
     encode = app._encode
 
     def broken(body: Any) -> bytes:
-        if isinstance(body, dict) and "title" in body:
+        if isinstance(body, Problem):
             return encode(body)
         raise msgspec.EncodeError(f"{CANARY}: {encode(body).decode()}")
 
