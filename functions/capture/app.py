@@ -1,25 +1,21 @@
-"""The Lambda handler of the capture function: routes, HTTP errors, and the container's globals."""
+"""The Lambda handler of the capture function: routes, and the container's globals."""
 
 import gc
 
 # Nothing that the imports make is garbage: looking for some is a good part of a cold start.
 gc.disable()
 
-import base64
-import binascii
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import unquote
 
-import msgspec
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from capture import answer, query, refresh, turn
+from capture import answer, gateway, problems, query, refresh, turn
 from capture.attach import attach
 from capture.container import Container
 from capture.context import render
@@ -36,13 +32,11 @@ from shortterm import settings as environment
 from shortterm import telemetry
 from shortterm.telemetry import Metric, logger
 from shortterm.tombstone import Subject
-from shortterm.wire import Id, Mismatch, mismatch
+from shortterm.wire import Mismatch
 
 HOUR_MS = 3_600_000
 # A prompt shows one entry of a channel; personas have one each.
 ENTRIES_PER_CHANNEL = 8
-# Longer than the database is left alone after a failure.
-RETRY_AFTER_S = 6
 
 
 def now() -> int:
@@ -65,7 +59,6 @@ durable = Durable(settings, since=container.since, clock=now)
 
 # debug=False whatever the environment says: the resolver's debug mode prints whole events.
 api = APIGatewayRestResolver(debug=False)
-_encode = msgspec.json.Encoder().encode
 
 # What stands now stays for as long as the container does: no later collection looks at it.
 gc.freeze()
@@ -77,14 +70,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     try:
         return api.resolve(event, context)
     except Exception as error:
-        logger.error("An event could not be routed", extra=telemetry.describe(error))
-        status = HTTPStatus.INTERNAL_SERVER_ERROR
-        return {
-            "statusCode": status.value,
-            "headers": {"Content-Type": "application/problem+json"},
-            "body": _encode(answer.Problem(title=status.phrase, status=status)).decode(),
-            "isBase64Encoded": False,
-        }
+        return problems.unrouted(error)
     finally:
         telemetry.flush()
 
@@ -92,13 +78,13 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 @api.post("/v1/turns")
 def post_turn() -> Response[str]:
     """Capture a turn. A well-formed one gets 202, whatever breaks behind it."""
-    completed = turn.decode(_body(api.current_event.raw_event))
+    completed = turn.decode(gateway.body(_event()))
     try:
         outcome = capture(
             completed,
             memory,
             outbox,
-            request_id=_request_id(),
+            request_id=gateway.request_id(_event()),
             now=now(),
             max_lines=settings.max_messages_per_channel,
         )
@@ -106,7 +92,7 @@ def post_turn() -> Response[str]:
     except Exception as error:
         telemetry.count(Metric.CAPTURE_FAILURES)
         logger.warning("A turn could not be remembered", extra=telemetry.describe(error))
-        return _json(HTTPStatus.ACCEPTED, answer.Failed())
+        return gateway.response(HTTPStatus.ACCEPTED, answer.Failed())
 
 
 def _captured(outcome: Captured | Skipped) -> Response[str]:
@@ -117,32 +103,34 @@ def _captured(outcome: Captured | Skipped) -> Response[str]:
         held = memory.size()
         telemetry.count(Metric.MEMORY_ENTRIES, held.entries)
         telemetry.count(Metric.MEMORY_BYTES, held.bytes)
-    return _json(HTTPStatus.ACCEPTED, answer.captured(outcome))
+    return gateway.response(HTTPStatus.ACCEPTED, answer.captured(outcome))
 
 
 @api.put("/v1/summaries")
 def put_summary() -> Response[str]:
     """Attach a summary and categories: here at once, to their rows through the queue."""
-    told = refresh.decode(_body(api.current_event.raw_event))
+    told = refresh.decode(gateway.body(_event()))
     attached = attach(told, memory, durable, outbox, now=now())
     telemetry.count(Metric.NOTES_ATTACHED)
-    return _json(HTTPStatus.OK, answer.attached(attached, settings.recall_without_database))
+    return gateway.response(
+        HTTPStatus.OK, answer.attached(attached, settings.recall_without_database)
+    )
 
 
 @api.get("/v1/memories")
 def get_memories() -> Response[str]:
     """Read back what is remembered for the asked channel, and for the others."""
-    asked = query.decode(_parameters(), MemoriesQuery)
-    return _json(HTTPStatus.OK, answer.memories(_recalled(asked, asked.limit, now())))
+    asked = query.decode(gateway.parameters(_event()), MemoriesQuery)
+    return gateway.response(HTTPStatus.OK, answer.memories(_recalled(asked, asked.limit, now())))
 
 
 @api.get("/v1/context")
 def get_context() -> Response[str]:
     """Read back the same, rendered for a prompt."""
-    asked = query.decode(_parameters(), ContextQuery)
+    asked = query.decode(gateway.parameters(_event()), ContextQuery)
     at = now()
     found = _recalled(asked, asked.max_channels * ENTRIES_PER_CHANNEL, at, telling=True)
-    return _json(HTTPStatus.OK, render(found, asked, at))
+    return gateway.response(HTTPStatus.OK, render(found, asked, at))
 
 
 def _recalled(asker: Asker, limit: int, at: int, *, telling: bool = False) -> Recollection:
@@ -164,112 +152,42 @@ def _recalled(asker: Asker, limit: int, at: int, *, telling: bool = False) -> Re
 @api.delete("/v1/users/<user_id>/memories")
 def delete_user(user_id: str) -> Response[str]:
     """Forget a user, everywhere."""
-    return _forgotten("user", _id("userId", user_id))
+    return _forgotten("user", gateway.id_in_path("userId", user_id))
 
 
 @api.delete("/v1/channels/<channel_id>/memories")
 def delete_channel(channel_id: str) -> Response[str]:
     """Forget a channel, whoever spoke there, everywhere."""
-    return _forgotten("channel", _id("channelId", channel_id))
+    return _forgotten("channel", gateway.id_in_path("channelId", channel_id))
 
 
 def _forgotten(subject: Subject, subject_id: str) -> Response[str]:
-    query.one_of_each(_parameters(), _NoParameters)
+    query.refuse_all(gateway.parameters(_event()))
     forgotten_at = forget(subject, subject_id, memory, durable, now=now())
     telemetry.count(Metric.SUBJECTS_FORGOTTEN)
-    return _json(HTTPStatus.OK, answer.Forgotten(forgotten_at=forgotten_at))
+    return gateway.response(HTTPStatus.OK, answer.Forgotten(forgotten_at=forgotten_at))
 
 
 @api.get("/v1/users/<user_id>/export")
 def get_export(user_id: str) -> Response[str]:
     """Hand out everything that is known about a user."""
-    asked = query.one_of_each(_parameters(), ExportQuery)
+    asked = query.one_of_each(gateway.parameters(_event()), ExportQuery)
     at = now()
-    found = export(_id("userId", user_id), asked, memory, durable, container, now=at)
-    return _json(HTTPStatus.OK, found)
+    found = export(gateway.id_in_path("userId", user_id), asked, memory, durable, container, now=at)
+    return gateway.response(HTTPStatus.OK, found)
 
 
 @api.get("/v1/health")
 def get_health() -> Response[str]:
     """Say which container answers and how much it holds; touches neither queue nor database."""
-    return _json(HTTPStatus.OK, answer.health(container, memory.size(), len(outbox)))
+    return gateway.response(HTTPStatus.OK, answer.health(container, memory.size(), len(outbox)))
 
 
-@api.exception_handler(Mismatch)
-def malformed(error: Mismatch) -> Response[str]:
-    """Name the field and what was expected there; never what was sent."""
-    return _problem(
-        HTTPStatus.BAD_REQUEST,
-        "Malformed request",
-        field=error.field,
-        expected=error.expected,
-    )
+def _event() -> Mapping[str, Any]:
+    return api.current_event.raw_event
 
 
-@api.exception_handler(Away)
-def away(_: Away) -> Response[str]:
-    """Answer for what needs the database while it is away."""
-    problem = _problem(HTTPStatus.SERVICE_UNAVAILABLE, "The database is away: try again")
-    problem.headers["Retry-After"] = str(RETRY_AFTER_S)
-    return problem
-
-
-@api.exception_handler(NotFoundError)
-def unknown_route(_: NotFoundError) -> Response[str]:
-    """Answer for paths and methods that do not exist."""
-    return _problem(HTTPStatus.NOT_FOUND, "No such route")
-
-
-@api.exception_handler(Exception)
-def unexpected(error: Exception) -> Response[str]:
-    """Answer for our own faults. Without this the resolver would log the error's message."""
-    logger.error("A request failed", extra=telemetry.describe(error))
-    return _problem(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error")
-
-
-def _body(event: Mapping[str, Any]) -> str:
-    """Return the request's body. Raises Mismatch if it is neither text nor base64 of UTF-8."""
-    body = event.get("body") or ""
-    if not event.get("isBase64Encoded"):
-        return str(body)
-    try:
-        return base64.b64decode(body, validate=True).decode("utf-8")
-    except (binascii.Error, UnicodeDecodeError, ValueError):
-        raise Mismatch("body", "UTF-8 text") from None
-
-
-def _parameters() -> Mapping[str, Sequence[str]]:
-    return api.current_event.raw_event.get("multiValueQueryStringParameters") or {}
-
-
-def _id(field: str, text: str) -> str:
-    """Return an id out of the path. Raises Mismatch."""
-    try:
-        return msgspec.convert(unquote(text), Id)
-    except msgspec.ValidationError as error:
-        raise Mismatch(field, mismatch(error).expected) from None
-
-
-class _NoParameters(msgspec.Struct):
-    pass
-
-
-def _request_id() -> str:
-    """Return the gateway's id of the request; another one if a client had its own words for it."""
-    event = api.current_event.raw_event
-    try:
-        return msgspec.convert(event["requestContext"]["requestId"], Id)
-    except (KeyError, TypeError, msgspec.ValidationError):
-        return str(uuid.uuid4())
-
-
-def _json(status: HTTPStatus, body: object) -> Response[str]:
-    # What people said is kept by no cache on the way either.
-    headers: dict[str, str | list[str]] = {"Cache-Control": "no-store"}
-    return Response(status.value, "application/json", _encode(body).decode(), headers)
-
-
-def _problem(status: HTTPStatus, title: str, **members: str) -> Response[str]:
-    """Return a problem document (RFC 9457)."""
-    document = answer.Problem(title=title, status=status, **members)
-    return Response(status.value, "application/problem+json", _encode(document).decode())
+api.exception_handler(Mismatch)(problems.malformed)
+api.exception_handler(Away)(problems.away)
+api.exception_handler(NotFoundError)(problems.unknown_route)
+api.exception_handler(Exception)(problems.unexpected)

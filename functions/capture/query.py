@@ -100,7 +100,7 @@ def one_of_each(parameters: Mapping[str, Sequence[str]], kind: type[S]) -> S:
     for name, values in parameters.items():
         if name not in known:
             # Not named: an unknown parameter may itself be somebody's words.
-            raise Mismatch("query", _no_others(known))
+            raise Mismatch("query", f"no other parameters than {', '.join(known)}")
         if len(values) != 1:
             raise Mismatch(name, "one value")
     try:
@@ -111,10 +111,12 @@ def one_of_each(parameters: Mapping[str, Sequence[str]], kind: type[S]) -> S:
         raise mismatch(error, _CHOICES) from None
 
 
+def refuse_all(parameters: Mapping[str, Sequence[str]]) -> None:
+    """Raise Mismatch if a request has any parameters: for where nothing can be asked."""
+    if parameters:
+        raise Mismatch("query", "no parameters")
+
+
 @cache
 def _names(kind: type[Struct]) -> tuple[str, ...]:
     return tuple(field.encode_name for field in msgspec.structs.fields(kind))
-
-
-def _no_others(known: Sequence[str]) -> str:
-    return f"no other parameters than {', '.join(known)}" if known else "no parameters"

@@ -20,7 +20,6 @@ import pytest
 from botocore.exceptions import ClientError
 from given import LAMBDA_CONTEXT, attachment, message, notes, response, sqs, turn_fields
 
-from capture.answer import Problem
 from shortterm.telemetry import logger
 
 CANARY = "CANARY-7f3a"
@@ -178,14 +177,12 @@ def test_an_answer_that_cannot_be_written_says_nothing_of_what_it_held(
 ):
     """Also where the answer is being put together, the last thing that a handler does."""
     caplog.set_level("DEBUG")
-    encode = app._encode
+    encode = app.gateway._encode
 
     def broken(body: Any) -> bytes:
-        if isinstance(body, Problem):
-            return encode(body)
         raise msgspec.EncodeError(f"{CANARY}: {encode(body).decode()}")
 
-    monkeypatch.setattr(app, "_encode", broken)
+    monkeypatch.setattr(app.gateway, "_encode", broken)
     answers = [
         post(**SPOKEN),
         call("recall", multiValueQueryStringParameters=ASKED),
