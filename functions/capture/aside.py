@@ -4,15 +4,12 @@ What a database driver waits for (a name, a handshake, an answer that never come
 seconds, and some waits have none.
 """
 
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-
-
-class Busy(Exception):
-    """An act from before is still not done."""
 
 
 class Aside:
@@ -26,10 +23,12 @@ class Aside:
         """Return `act()`, or raise what it raises.
 
         Raises TimeoutError after `within_s` seconds: the act goes on, and what it returns is
-        dropped. Raises Busy while it does.
+        dropped. If by then one from before still went on, the act has not begun and never will.
         """
-        if self._last is not None and not self._last.done():
-            raise Busy
+        ends = time.monotonic() + within_s
+        # A frozen container wakes with an act that is about to end: what it waits for is long gone.
+        if self._last is not None and wait([self._last], within_s).not_done:
+            raise TimeoutError
         outcome = self._thread.submit(act)
         self._last = outcome
-        return outcome.result(within_s)
+        return outcome.result(max(0.0, ends - time.monotonic()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from capture import statements
-from capture.aside import Aside, Busy
+from capture.aside import Aside
 from capture.breaker import Breaker
 from capture.row import Row
 from shortterm import telemetry
@@ -29,8 +29,11 @@ T = TypeVar("T")
 # What a read may take: on the server, and with the way there and back.
 READ_STATEMENT_MS = 300
 READ_S = 0.33
-# The first connection of a container: the driver is imported, a token made, TLS agreed on.
+# What a read may take that has to connect: a token is made, TLS agreed on, for the first time the
+# driver imported. A connection that was not used for a while may be gone. Rarely, since a database
+# that hangs looks the same.
 CONNECT_S = 1.5
+CONNECT_EVERY_MS = 60_000
 # Forgetting waits for the writers that are at work, and then for what it deletes; nobody waits for
 # an export with a prompt.
 PATIENT_STATEMENT_MS = 10_000
@@ -105,7 +108,8 @@ class Durable:
         self._aside = Aside()
         self._breaker = Breaker(REST_MS, clock)
         self._database: Database | None = None
-        self._was_connected = False
+        self._answered_at: int | None = None
+        self._was_patient_at: int | None = None
 
     def read(self, wanted: Wanted, *, obeyed: int) -> Reading:
         """Return the wanted rows, and the tombstones after the one that was `obeyed` last.
@@ -192,18 +196,31 @@ class Durable:
         if self._breaker.is_open:
             telemetry.count(Metric.ROWS_UNAVAILABLE)
             raise Away
-        if not self._was_connected:
-            within_s = max(within_s, CONNECT_S)
+        within_s = max(within_s, self._patience())
         try:
             return self._aside.run(lambda: self._watched(act, within_s), within_s)
         # A read is answered whatever breaks behind it.
         except Exception as error:
             telemetry.count(Metric.ROWS_UNAVAILABLE)
             if isinstance(error, TimeoutError):
-                self._breaker.failed()
-            if not isinstance(error, Busy):
-                logger.warning("The database is not to be had", extra=_described(error))
+                self._failed()
+            logger.warning("The database is not to be had", extra=_described(error))
             raise Away from None
+
+    def _patience(self) -> float:
+        """Return how many seconds connecting may take now: none if that is not due."""
+        if self._is_recent(self._answered_at) or self._is_recent(self._was_patient_at):
+            return 0.0
+        self._was_patient_at = self._clock()
+        return CONNECT_S
+
+    def _is_recent(self, then: int | None) -> bool:
+        # By the absolute distance: a clock that was set back makes nobody impatient for good.
+        return then is not None and abs(self._clock() - then) < CONNECT_EVERY_MS
+
+    def _failed(self) -> None:
+        self._answered_at = None
+        self._breaker.failed()
 
     def _watched(self, act: "Callable[[Connection[Any]], T]", within_s: float) -> T:
         """Run `act` aside; what comes of it counts also when nobody waits for it any more."""
@@ -213,9 +230,9 @@ class Durable:
         try:
             value = self._open().run(act)
         except Unavailable:
-            self._breaker.failed()
+            self._failed()
             raise
-        self._was_connected = True
+        self._answered_at = self._clock()
         # A database that answers, but always too late, is left alone like one that does not.
         if self._clock() - began <= within_s * 1_000:
             self._breaker.succeeded()

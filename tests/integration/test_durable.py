@@ -1,5 +1,6 @@
 """The rows behind the memory on a real Postgres: what a read finds, and what forgetting takes."""
 
+import contextlib
 import json
 import sys
 import threading
@@ -13,6 +14,7 @@ from psycopg.conninfo import make_conninfo
 
 from capture import durable as module
 from capture.durable import Away, Durable, Wanted
+from shortterm.database import Unavailable
 from shortterm.scope import Scope
 from shortterm.settings import DatabaseSettings
 
@@ -554,20 +556,56 @@ def test_a_database_that_answered_too_late_once_is_left_alone_for_a_while(rows, 
         read(rows)
 
 
-def test_the_first_read_waits_for_its_connection_too(rows, monkeypatch):
-    database = rows._open()
+@pytest.fixture
+def waits(rows, monkeypatch):
+    """Read, and return how long the reader would have waited; what is given breaks it."""
 
-    def slowly(act):
-        threading.Event().wait(0.1)
-        return original(act)
+    def begin(error=None) -> float:
+        seconds = []
 
-    original = database.run
-    monkeypatch.setattr(database, "run", slowly)
-    monkeypatch.setattr(module, "READ_S", 0.01)
-    assert read(rows).rows == ()
-    with pytest.raises(Away):
-        read(rows)
-    assert rows._aside._last.result(timeout=10).rows == ()
+        def run(act, within_s):
+            seconds.append(within_s)
+            return original(act, 10)
+
+        def fail(act):
+            raise error
+
+        original = rows._aside.run
+        with monkeypatch.context() as patch:
+            patch.setattr(rows._aside, "run", run)
+            if error:
+                patch.setattr(rows._open(), "run", fail)
+            with contextlib.suppress(Away):
+                read(rows)
+        return seconds[0]
+
+    return begin
+
+
+def test_the_first_read_waits_for_its_connection_too(waits):
+    assert [waits(), waits()] == [module.CONNECT_S, module.READ_S]
+
+
+def test_after_a_connection_was_lost_a_read_waits_for_the_next(waits, clock):
+    waits()
+    clock.now += module.CONNECT_EVERY_MS - 1
+    waits(Unavailable("gone"))
+    clock.now += module.REST_MS
+    assert waits() == module.CONNECT_S
+
+
+def test_a_connection_that_nobody_used_for_a_minute_may_be_gone(waits, clock):
+    waits()
+    clock.now += module.CONNECT_EVERY_MS
+    assert [waits(), waits()] == [module.CONNECT_S, module.READ_S]
+
+
+def test_in_an_outage_one_read_a_minute_waits_for_a_connection(waits, clock):
+    patient = 0
+    for _ in range(3 * module.CONNECT_EVERY_MS // module.REST_MS):
+        patient += waits(Unavailable("away")) == module.CONNECT_S
+        clock.now += module.REST_MS
+    assert patient == 3
 
 
 def _nodes(plan):

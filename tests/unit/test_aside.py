@@ -1,12 +1,11 @@
 """An act aside: whoever waits for it waits no longer than told."""
 
 import threading
-from concurrent.futures import wait
 
 import pytest
 from waiting import DEADLINE_S
 
-from capture.aside import Aside, Busy
+from capture.aside import Aside
 
 
 class Unlucky(Exception):
@@ -93,16 +92,17 @@ def test_an_act_that_nobody_waits_for_any_more_goes_on_to_its_end(hold):
     assert act.is_done.wait(DEADLINE_S)
 
 
-def test_no_act_waits_behind_one_that_goes_on(aside, hold):
-    hold()
-    with pytest.raises(Busy):
-        aside.run(lambda: pytest.fail("it ran"), within_s=DEADLINE_S)
+def test_an_act_waits_for_one_that_goes_on_no_longer_than_told_and_is_dropped(aside, hold):
+    before = hold()
+    with pytest.raises(TimeoutError):
+        aside.run(lambda: pytest.fail("it ran"), within_s=0)
+    before.let_go()
+    assert now_or_never(aside, lambda: "rows") == "rows"
 
 
 @pytest.mark.parametrize("outcome", ["late rows", Unlucky()])
-def test_after_it_the_next_act_gets_its_own_outcome(aside, hold, outcome):
+def test_behind_one_that_ends_in_time_an_act_gets_its_own_outcome(aside, hold, outcome):
     hold(outcome).let_go()
-    wait([aside._last], DEADLINE_S)
     assert now_or_never(aside, lambda: "rows") == "rows"
 
 
