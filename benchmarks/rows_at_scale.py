@@ -267,7 +267,7 @@ def _recall(
         lineage_id=None,
         everywhere=everywhere,
         sees_private=False,
-        telling=False,
+        only_noted=False,
         scopes=tuple(scopes),
         parent_ids=parent_ids,
         limit=50,

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from capture import attach, passive_capture
-from capture.container import Container
+from capture.container import Container, MemoryState
 from capture.entry import Entry
 from capture.memory import Size
-from capture.recall import MemoryState, Recollection
+from capture.recall import Recollection
 from capture.room import Room
 from capture.rules import SkipReason
 from capture.settings import WithoutDatabase
@@ -145,13 +145,13 @@ def _noted(entry: Entry) -> Noted:
     )
 
 
-def memories(found: Recollection) -> Memories:
-    """Return `found`, without the oldest of it if it is too large."""
+def memories(found: Recollection, container: Container) -> Memories:
+    """Return `found` by `container`, without the oldest of it if it is too large."""
     room = Room()
     return Memories(
         current=None if found.current is None else room.cut_to_fit(found.current),
         others=room.as_many_as_fit(found.others),
-        memory=found.memory,
+        memory=container.knowing(found.state),
         durable=found.durable,
         truncated=True if room.truncated else UNSET,
     )

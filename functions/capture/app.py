@@ -25,8 +25,8 @@ from capture.forgetting import forget
 from capture.memory import Memory
 from capture.outbox import Outbox, sqs_client
 from capture.passive_capture import Captured, Skipped, capture
-from capture.query import Asker, ContextQuery, MemoriesQuery
-from capture.recall import Recollection, recall
+from capture.query import ContextQuery, MemoriesQuery
+from capture.recall import Question, Recollection, recall
 from capture.settings import Settings
 from shortterm import settings as environment
 from shortterm import telemetry
@@ -121,29 +121,23 @@ def put_summary() -> Response[str]:
 def get_memories() -> Response[str]:
     """Read back what is remembered for the asked channel, and for the others."""
     asked = query.decode(gateway.parameters(_event()), MemoriesQuery)
-    return gateway.response(HTTPStatus.OK, answer.memories(_recalled(asked, asked.limit, now())))
+    question = Question(asked, asked.limit, only_noted=False, at=now())
+    return gateway.response(HTTPStatus.OK, answer.memories(_recalled(question), container))
 
 
 @api.get("/v1/context")
 def get_context() -> Response[str]:
     """Read back the same, rendered for a prompt."""
     asked = query.decode(gateway.parameters(_event()), ContextQuery)
-    at = now()
-    found = _recalled(asked, asked.max_channels * ENTRIES_PER_CHANNEL, at, telling=True)
-    return gateway.response(HTTPStatus.OK, render(found, asked, at))
+    limit = asked.max_channels * ENTRIES_PER_CHANNEL
+    question = Question(asked, limit, only_noted=True, at=now())
+    text = render(_recalled(question), asked, container, question.at)
+    return gateway.response(HTTPStatus.OK, text)
 
 
-def _recalled(asker: Asker, limit: int, at: int, *, telling: bool = False) -> Recollection:
-    found = recall(
-        asker,
-        memory,
-        durable,
-        container,
-        limit=limit,
-        telling=telling,
-        now=at,
-        without_database=settings.recall_without_database,
-    )
+def _recalled(question: Question) -> Recollection:
+    withhold = settings.recall_without_database == "withhold"
+    found = recall(question, memory, durable, withhold=withhold)
     hit = found.current is not None or found.others
     telemetry.count(Metric.RECALL_HITS if hit else Metric.RECALL_MISSES)
     return found

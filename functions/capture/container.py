@@ -1,6 +1,22 @@
-"""Which of several containers answers."""
+"""The container that answers, and how much it can know."""
+
+from typing import Literal
 
 from msgspec import Struct
+
+Knowledge = Literal["warm", "cold", "stale"]
+
+
+class MemoryState(Struct, frozen=True):
+    """How much the answer can know.
+
+    `cold` if this container holds nothing of the owner, `stale` if a row that is answered saw a
+    later turn than this container.
+    """
+
+    container: str
+    since: int
+    state: Knowledge
 
 
 class Container(Struct, frozen=True):
@@ -8,3 +24,7 @@ class Container(Struct, frozen=True):
 
     id: str
     since: int
+
+    def knowing(self, state: Knowledge) -> MemoryState:
+        """Return how much it can know, as it is answered."""
+        return MemoryState(self.id, self.since, state)

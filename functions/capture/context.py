@@ -8,9 +8,10 @@ import msgspec
 from msgspec import Struct
 
 from capture.cleaning import is_visible
+from capture.container import Container, MemoryState
 from capture.dialogue import Role
 from capture.query import ContextQuery
-from capture.recall import MemoryState, Recollection
+from capture.recall import Recollection
 from capture.remembered import Remembered
 from shortterm.wire import Private
 
@@ -80,7 +81,7 @@ class Context(Private, frozen=True):
     durable: Literal["fresh", "unavailable"]
 
 
-def render(found: Recollection, query: ContextQuery, now: int) -> Context:
+def render(found: Recollection, query: ContextQuery, container: Container, now: int) -> Context:
     """Return the asked channel and up to `max_channels` others as a prompt wants them.
 
     Each with its newest `max_lines` lines, unless `supersede` has a summary or categories stand for
@@ -103,7 +104,7 @@ def render(found: Recollection, query: ContextQuery, now: int) -> Context:
             found.turns_since_refresh,
             query.refresh_cadence,
         ),
-        memory=found.memory,
+        memory=container.knowing(found.state),
         durable=found.durable,
     )
 

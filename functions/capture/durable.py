@@ -54,9 +54,9 @@ class Away(Exception):
 class Wanted(Private, frozen=True):
     """Which rows a read asks for; times in ms since the epoch.
 
-    Those of `scopes`, all of the asked one's owner, and up to `limit` of other channels that are
-    alive and may be seen, if `telling` only those with a summary or categories; and which of the
-    channels above (`parent_ids`) are private.
+    Those of `scopes`, all of the asked one's owner, and up to `limit` rows of other channels that
+    are alive and may be seen, if `only_noted` only those with a summary or categories; and which of
+    the channels above (`parent_ids`) are private.
     """
 
     asked: Scope
@@ -64,7 +64,7 @@ class Wanted(Private, frozen=True):
     lineage_id: str | None
     everywhere: bool
     sees_private: bool
-    telling: bool
+    only_noted: bool
     scopes: tuple[Scope, ...]
     parent_ids: tuple[str, ...]
     limit: int
@@ -126,7 +126,7 @@ class Durable:
             "lineage_id": wanted.lineage_id,
             "everywhere": wanted.everywhere,
             "sees_private": wanted.sees_private,
-            "telling": wanted.telling,
+            "only_noted": wanted.only_noted,
             "channel_ids": ",".join(it.channel_id for it in wanted.scopes),
             "personas": ",".join(it.persona_id or "" for it in wanted.scopes),
             "parent_ids": ",".join(wanted.parent_ids),

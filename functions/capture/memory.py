@@ -5,7 +5,7 @@ the clock once, so that nothing expires in the middle of it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -181,9 +181,10 @@ class Memory:
             else:
                 self._told_private.pop(channel_id, None)
 
-    def was_told_private(self, channel_id: str) -> bool:
-        """Tell whether the rows knew `channel_id` as private when they were last read."""
-        return channel_id in self._told_private
+    @property
+    def told_private(self) -> Container[str]:
+        """The channels that the rows knew as private when they were last read."""
+        return self._told_private
 
     def lives(self, entry: Entry, now: int) -> bool:
         """Tell whether `entry`, held or read from a row, has not expired at `now` (ms)."""

@@ -1,38 +1,37 @@
 """The read use case: what memory and rows together know for the next prompt (design, section 7)."""
 
-from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Literal, TypeGuard, cast
+from typing import Literal
 
 from msgspec import Struct
 
-from capture.container import Container
+from capture.container import Knowledge
 from capture.durable import Away, Durable, Reading, Wanted
 from capture.entry import Entry
 from capture.memory import Memory
 from capture.obedience import obedient
 from capture.query import Asker
 from capture.remembered import Remembered, remembered
-from capture.row import Row
-from capture.settings import WithoutDatabase
+from capture.sight import Sight
 from shortterm.scope import Scope
 from shortterm.wire import Private
 
 
-class MemoryState(Struct, frozen=True):
-    """How much the answer can know.
+class Question(Struct, frozen=True):
+    """Who asks, `at` which time (ms), and for how much beside the asked channel and persona.
 
-    `cold` if this container holds nothing of the owner, `stale` if a row that is answered saw a
-    later turn than this container.
+    That is up to `limit` entries of other channels, which have one per persona each. `only_noted`
+    leaves out rows with neither a summary nor categories: of these there is nothing to tell.
     """
 
-    container: str
-    since: int
-    state: Literal["warm", "cold", "stale"]
+    asker: Asker
+    limit: int
+    only_noted: bool
+    at: int
 
 
 class Recollection(Private, frozen=True):
-    """What is remembered, the other channels newest first.
+    """What is remembered, the other channels newest first, and how much this container can know.
 
     `turns_since_refresh` is that of the live scope of the asked channel. `durable` is unavailable
     if the rows could not be read.
@@ -41,180 +40,162 @@ class Recollection(Private, frozen=True):
     current: Remembered | None
     others: tuple[Remembered, ...]
     turns_since_refresh: int
-    memory: MemoryState
+    state: Knowledge
     durable: Literal["fresh", "unavailable"]
 
 
-_NOTHING_READ = Reading((), (), frozenset())
+class _Known(Private, frozen=True):
+    """What memory and rows know together, by scope; of what was `missed` a row saw a later turn."""
+
+    entries: dict[Scope, Entry]
+    missed: frozenset[Scope]
 
 
-def _nobody_knows(_: str) -> bool:
-    return False
+class _Decision(Private, frozen=True):
+    """The entries that answer, and what goes with them, as a Recollection tells it."""
+
+    current: Entry | None
+    others: list[Entry]
+    turns_since_refresh: int
+    is_stale: bool
 
 
-def recall(
-    asker: Asker,
-    memory: Memory,
-    durable: Durable,
-    container: Container,
-    *,
-    limit: int,
-    telling: bool = False,
-    now: int,
-    without_database: WithoutDatabase,
-) -> Recollection:
-    """Return what is known for the asked channel and persona, and for `limit` other channels.
+def recall(question: Question, memory: Memory, durable: Durable, *, withhold: bool) -> Recollection:
+    """Return what is known for the asked channel and persona, and for others as the question says.
 
-    What memory holds is merged with the rows, also those of scopes that this container never saw:
-    if `telling`, with a summary or categories. Others are narrowed to a persona lineage when asked.
-    What was captured in a private channel, or in a thread under one, is shown only to a private
-    channel, and only of the same server. When the rows cannot be read, and with them who was
-    forgotten elsewhere, memory alone answers, or nothing, as `without_database` says.
+    What memory holds is merged with the rows, also those of scopes that this container never saw.
+    Others are narrowed to a persona lineage when asked. What was captured in a private channel, or
+    in a thread under one, is shown only to a private channel, and only of the same server. When the
+    rows cannot be read, and with them who was forgotten elsewhere, memory alone answers; nothing,
+    if it is to `withhold` that.
     """
-    asked = asker.asked
-    held = _held(asker, asked, memory, limit)
-    wanted = _wanted(asker, asked, held, memory, limit, telling, now)
-    is_private: Callable[[str], bool]
-    withheld, obeyed_before = False, memory.obeyed
+    held, obeyed_before = _held(question, memory), memory.obeyed
+    wanted = _wanted(question, held, memory)
+    reading: Reading | None = None
     try:
         reading = obedient(memory, lambda obeyed: durable.read(wanted, obeyed=obeyed))
     except Away:
-        is_fresh, reading = False, _NOTHING_READ
-        is_private = memory.was_told_private
-        withheld = without_database == "withhold"
-        held = {} if withheld else held
+        if withhold:
+            return _withheld(question, memory)
     else:
-        is_fresh, is_private = True, reading.private_parents.__contains__
-        _learn_privacy(asker, wanted, reading, memory)
-        held = held if memory.obeyed == obeyed_before else _held(asker, asked, memory, limit)
+        _learn_privacy(question, wanted, reading, memory)
+    # Tombstones were read with the rows, and may have been before the database went away.
+    if memory.obeyed != obeyed_before:
+        held = _held(question, memory)
 
-    hidden = {row.scope for row in reading.rows if row.is_hidden}
-
-    def shows(entry: Entry | None) -> TypeGuard[Entry]:
-        return (
-            entry is not None
-            and entry.scope not in hidden
-            and _may_see(asker, entry, memory, is_private)
-            and memory.lives(entry, now)
-        )
-
-    rows = {row.scope: row for row in reading.rows}
-    live_row = None if asker.live == asked else rows.pop(asker.live, None)
-    # What memory holds of a row that only others or a lineage brought up belongs to it, too.
-    known = (_joined(held.get(it) or memory.get(it), rows.get(it)) for it in held | rows)
-    shown = list(filter(shows, known))
-    current = next((it for it in shown if it.scope == asked), None)
-    newest_first = sorted(shown, key=lambda it: it.updated_at, reverse=True)
-    others = [it for it in newest_first if it is not current][:limit]
-    live = current
-    if asker.live != asked:
-        live = None if withheld else _joined(memory.get(asker.live), live_row)
-    state = _state(asker, memory, held, rows, others if current is None else [current, *others])
+    known = _known(question, held, reading, memory)
+    decision = _decided(question, known, _sight(question, reading, memory))
     return Recollection(
-        current=None if current is None else _remembered(current, memory),
-        others=tuple(_remembered(it, memory) for it in others),
-        turns_since_refresh=live.turns_since_refresh if shows(live) else 0,
-        memory=MemoryState(container.id, container.since, state),
-        durable="fresh" if is_fresh else "unavailable",
+        current=None if decision.current is None else _remembered(decision.current, memory),
+        others=tuple(_remembered(it, memory) for it in decision.others),
+        turns_since_refresh=decision.turns_since_refresh,
+        state=_state(question, memory, is_stale=decision.is_stale),
+        durable="unavailable" if reading is None else "fresh",
     )
 
 
-def _held(asker: Asker, asked: Scope, memory: Memory, limit: int) -> dict[Scope, Entry]:
+def _held(question: Question, memory: Memory) -> dict[Scope, Entry]:
     """Return the entries that answer as far as memory knows, by scope."""
+    asker, asked = question.asker, question.asker.asked
     lineage_id = asker.persona_lineage_id
+    sight = Sight(asker, memory, question.at)
     others = (
         entry
         for entry in memory.of_owner(asked.kind, asked.owner_id)
         if entry.scope.channel_id != asked.channel_id
         and (lineage_id is None or entry.persona_lineage_id == lineage_id)
-        and _may_see(asker, entry, memory)
+        and sight.permits(entry)
     )
     entry = memory.get(asked)
     held = {} if entry is None else {asked: entry}
-    return held | {it.scope: it for it in islice(others, limit)}
+    return held | {it.scope: it for it in islice(others, question.limit)}
 
 
-def _may_see(
-    asker: Asker, entry: Entry, memory: Memory, is_private: Callable[[str], bool] = _nobody_knows
-) -> bool:
-    """Tell whether `entry` may be seen (design, section 7).
-
-    Private channels are one-way, and what was private on another server stays there. `is_private`
-    tells what the rows know of a channel.
-    """
-    window = entry.window
-    same_server = window.server_id == asker.server_id
-    if not same_server and not asker.include_other_servers:
-        return False
-    if same_server and asker.is_private_channel:
-        return True
-    channel_id, parent_id = entry.scope.channel_id, window.parent_channel_id
-    return not (
-        window.is_private
-        or memory.is_private(channel_id)
-        or is_private(channel_id)
-        or (parent_id is not None and (memory.is_private(parent_id) or is_private(parent_id)))
-    )
-
-
-def _wanted(
-    asker: Asker,
-    asked: Scope,
-    held: dict[Scope, Entry],
-    memory: Memory,
-    limit: int,
-    telling: bool,
-    now: int,
-) -> Wanted:
-    parents = {it.window.parent_channel_id for it in held.values()} - {None}
+def _wanted(question: Question, held: dict[Scope, Entry], memory: Memory) -> Wanted:
+    asker, asked = question.asker, question.asker.asked
+    parents = (it.window.parent_channel_id for it in held.values())
     return Wanted(
         asked=asked,
         server_id=asker.server_id,
         lineage_id=asker.persona_lineage_id,
         everywhere=asker.include_other_servers,
         sees_private=asker.is_private_channel,
-        telling=telling,
-        scopes=tuple(held if asked in held else {asked: None, **held}),
-        parent_ids=tuple(cast("set[str]", parents)),
-        limit=limit,
-        alive_since=now - memory.ttl_ms,
-        summary_alive_since=now - memory.summary_ttl_ms,
+        only_noted=question.only_noted,
+        scopes=tuple(held) if asked in held else (asked, *held),
+        parent_ids=tuple({it for it in parents if it is not None}),
+        limit=question.limit,
+        alive_since=question.at - memory.ttl_ms,
+        summary_alive_since=question.at - memory.summary_ttl_ms,
     )
 
 
-def _learn_privacy(asker: Asker, wanted: Wanted, reading: Reading, memory: Memory) -> None:
+def _withheld(question: Question, memory: Memory) -> Recollection:
+    """Return nothing, not even a count of turns, but how much could have been told."""
+    state = _state(question, memory, is_stale=False)
+    return Recollection(None, (), 0, state, "unavailable")
+
+
+def _learn_privacy(question: Question, wanted: Wanted, reading: Reading, memory: Memory) -> None:
     """Let memory know what the rows tell, for when they cannot be read."""
     told = {parent_id: parent_id in reading.private_parents for parent_id in wanted.parent_ids}
     # To whom may see everything nothing is hidden.
-    if not asker.is_private_channel:
+    if not question.asker.is_private_channel:
         hidden = {row.channel_id for row in reading.rows if row.is_hidden}
         told |= {row.channel_id: row.channel_id in hidden for row in reading.rows}
     memory.learn_privacy(told)
 
 
-def _joined(entry: Entry | None, row: Row | None) -> Entry | None:
-    """Return what is known of a scope that memory, a row or both know."""
-    if row is None:
-        return entry
-    return row.entry if entry is None else entry.joined(row.entry)
-
-
-def _state(
-    asker: Asker,
-    memory: Memory,
-    held: dict[Scope, Entry],
-    rows: dict[Scope, Row],
-    shown: Iterable[Entry],
-) -> Literal["warm", "cold", "stale"]:
-    if not memory.knows(asker.kind, asker.owner_id):
-        return "cold"
-    for scope in (it.scope for it in shown):
-        turned_at = rows[scope].last_turn_at if scope in rows else None
+def _known(
+    question: Question, held: dict[Scope, Entry], reading: Reading | None, memory: Memory
+) -> _Known:
+    """Return what memory and rows know of what may answer, and of the live scope."""
+    entries, missed = dict(held), set()
+    for row in reading.rows if reading is not None else ():
+        scope = row.scope
+        # What memory holds of a row that only others or a lineage brought up belongs to it, too.
         entry = held.get(scope) or memory.get(scope)
-        seen_at = entry.window.occurred_at if entry else -1
-        if turned_at is not None and turned_at > seen_at:
-            return "stale"
-    return "warm"
+        entries[scope] = row.entry if entry is None else entry.joined(row.entry)
+        seen_at = -1 if entry is None else entry.window.occurred_at
+        if row.last_turn_at is not None and row.last_turn_at > seen_at:
+            missed.add(scope)
+    live = question.asker.live
+    if live not in entries and (entry := memory.get(live)):
+        entries[live] = entry
+    return _Known(entries, frozenset(missed))
+
+
+def _sight(question: Question, reading: Reading | None, memory: Memory) -> Sight:
+    """Return what the asker may see as the rows tell, or as they told when they were last read."""
+    asker, at = question.asker, question.at
+    if reading is None:
+        return Sight(asker, memory, at, told_private=memory.told_private)
+    hidden = {row.scope for row in reading.rows if row.is_hidden}
+    return Sight(asker, memory, at, told_private=reading.private_parents, hidden=hidden)
+
+
+def _decided(question: Question, known: _Known, sight: Sight) -> _Decision:
+    """Return what of that which is known answers, the others newest first."""
+    asker = question.asker
+    shown = {scope: entry for scope, entry in known.entries.items() if sight.shows(entry)}
+    live = shown.get(asker.live)
+    current = shown.pop(asker.asked, None)
+    # In a guild the live entry is the server's: it is none of a user's others.
+    shown.pop(asker.live, None)
+    newest_first = sorted(shown.values(), key=lambda it: it.updated_at, reverse=True)
+    others = newest_first[: question.limit]
+    answered = others if current is None else [current, *others]
+    return _Decision(
+        current=current,
+        others=others,
+        turns_since_refresh=0 if live is None else live.turns_since_refresh,
+        is_stale=not known.missed.isdisjoint(it.scope for it in answered),
+    )
+
+
+def _state(question: Question, memory: Memory, *, is_stale: bool) -> Knowledge:
+    if not memory.knows(question.asker.kind, question.asker.owner_id):
+        return "cold"
+    return "stale" if is_stale else "warm"
 
 
 def _remembered(entry: Entry, memory: Memory) -> Remembered:

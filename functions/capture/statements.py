@@ -99,7 +99,7 @@ found AS (
         AND m.channel_id <> %(channel_id)s
         AND (%(everywhere)s OR m.server_id IS NOT DISTINCT FROM %(server_id)s::text)
         AND (%(lineage_id)s::text IS NULL OR m.persona_lineage_id = %(lineage_id)s)
-        AND (NOT %(telling)s OR m.summary IS NOT NULL OR m.categories <> '{{}}')
+        AND (NOT %(only_noted)s OR m.summary IS NOT NULL OR m.categories <> '{{}}')
         AND {_LIVE_AT} > to_timestamp(
             CASE WHEN m.summary IS NULL THEN %(alive_since)s ELSE %(summary_alive_since)s END
             / 1000.0::float8

@@ -87,7 +87,7 @@ def wanted(**fields):
             "lineage_id": None,
             "everywhere": False,
             "sees_private": False,
-            "telling": False,
+            "only_noted": False,
             "scopes": (ASKED,),
             "parent_ids": (),
             "limit": 50,
@@ -626,7 +626,7 @@ def test_for_a_prompt_rows_without_notes_do_not_stand_in_the_way(rows, insert):
     insert(server("silent"))
     insert(server("noted"), age=HOUR, told=HOUR, summary="tides")
     insert(server("labelled"), age=2 * HOUR, told=HOUR, categories=json.dumps({"mood": "calm"}))
-    assert channels(read(rows, telling=True, limit=2)) == ["labelled", "noted"]
+    assert channels(read(rows, only_noted=True, limit=2)) == ["labelled", "noted"]
 
 
 def test_a_row_comes_once_even_if_it_is_needed_and_among_the_newest(rows, insert):

@@ -8,15 +8,17 @@ from given import HOUR, NOW
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from capture.container import Container
 from capture.context import ago, render
 from capture.dialogue import Line
 from capture.query import ContextQuery
-from capture.recall import MemoryState, Recollection
+from capture.recall import Recollection
 from capture.remembered import Remembered
 
 MINUTE = 60_000
 DAY = 24 * HOUR
 HERE = "general"
+BOX = Container("box", since=1)
 # Whatever some reader may take for the end of a line.
 LINE_ENDS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 
@@ -51,13 +53,12 @@ def remembered(channel=HERE, *lines, persona="7", server="s", at=NOW, **fields):
 
 
 def found(current=None, *others, turns=0):
-    memory = MemoryState("box", since=1, state="warm")
-    return Recollection(current, others, turns, memory, "fresh")
+    return Recollection(current, others, turns, "warm", "fresh")
 
 
 def rendered(current=None, *others, now=NOW, turns=0, **parameters):
     query = ContextQuery(user_id="u", channel_id=HERE, server_id="s", persona_id="7", **parameters)
-    return render(found(current, *others, turns=turns), query, now)
+    return render(found(current, *others, turns=turns), query, BOX, now)
 
 
 def text(*channels, **parameters):

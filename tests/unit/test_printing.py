@@ -43,7 +43,7 @@ WITHOUT_CONTENT = {
     "capture.container.Container": "an id that the container gave itself",
     # To become Private: the body of a message may hold a summary. Then this line goes.
     "capture.passive_capture.Captured": "an id",
-    "capture.recall.MemoryState": "the id of a container",
+    "capture.container.MemoryState": "the same",
     "capture.rules.Persona": "ids, checked when the turn was decoded",
     "schema.migrate.Migration": "SQL of this repository",
     "schema.migrate._Applied": "names of this repository",

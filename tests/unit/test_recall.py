@@ -11,7 +11,7 @@ from capture import query as wire
 from capture.answer import memories
 from capture.container import Container
 from capture.query import MemoriesQuery
-from capture.recall import recall
+from capture.recall import Question, recall
 from capture.room import MAX_ANSWER_BYTES
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork
@@ -29,24 +29,21 @@ def keep(held, channel, *, user="u", server="s", persona="7", lineage="3", text=
     held.remember(turn_id, scopes, contents)
 
 
-def answer(held, values, rows=None, *, without_database="serve"):
+def answer(held, values, rows=None, *, withhold=False):
     query = wire.decode(values, MemoriesQuery)
     found = recall(
-        query,
+        Question(query, query.limit, only_noted=False, at=held._clock()),
         held,
         rows or FakeRows(),
-        HERE,
-        limit=query.limit,
-        now=held._clock(),
-        without_database=without_database,
+        withhold=withhold,
     )
-    return memories(found)
+    return memories(found, HERE)
 
 
-def ask(held, rows=None, without_database="serve", **parameters):
+def ask(held, rows=None, withhold=False, **parameters):
     asked = {"userId": "u", "channelId": "c", "serverId": "s", "personaId": "7"} | parameters
     values = {name: [value] for name, value in asked.items() if value is not None}
-    found = answer(held, values, rows, without_database=without_database)
+    found = answer(held, values, rows, withhold=withhold)
     return msgspec.json.decode(msgspec.json.encode(found))
 
 

@@ -11,11 +11,12 @@ from capture.answer import memories
 from capture.container import Container
 from capture.entry import Entry, empty_window
 from capture.query import MemoriesQuery
-from capture.recall import recall
+from capture.recall import Question, recall
 from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone
 from shortterm.work import ScopeWork
 
+HERE = Container("box", since=1)
 ASKED = Scope("server", "s", "c", "7")
 OTHER = Scope("server", "s", "a", "7")
 
@@ -31,23 +32,22 @@ def keep(held, channel="c", *, author=None, persona="7", captured_at=None, **pla
     held.remember(f"{channel}-{persona}-{now}", scopes, kept)
 
 
-def recalled(held, rows, without_database="serve", **parameters):
+def recalled(held, rows, withhold=False, **parameters):
     asked = {"userId": "u", "channelId": "c", "serverId": "s", "personaId": "7"} | parameters
     query = wire.decode({name: [value] for name, value in asked.items()}, MemoriesQuery)
     return recall(
-        query,
+        Question(query, query.limit, only_noted=False, at=held._clock()),
         held,
         rows,
-        Container("box", since=1),
-        limit=query.limit,
-        now=held._clock(),
-        without_database=without_database,
+        withhold=withhold,
     )
 
 
 def ask(held, *rows, **parameters):
     found = rows[0] if rows and isinstance(rows[0], FakeRows) else FakeRows(*rows)
-    return msgspec.json.decode(msgspec.json.encode(memories(recalled(held, found, **parameters))))
+    return msgspec.json.decode(
+        msgspec.json.encode(memories(recalled(held, found, **parameters), HERE))
+    )
 
 
 def channels(found):
@@ -234,7 +234,7 @@ def test_without_the_database_memory_may_be_withheld(held):
     keep(held, "a")
     rows = FakeRows()
     rows.away = True
-    found = ask(held, rows, without_database="withhold")
+    found = ask(held, rows, withhold=True)
     assert (found["current"], found["others"]) == (None, [])
     assert state(found) == ("warm", "unavailable")
 
@@ -381,7 +381,7 @@ def test_who_sees_everything_teaches_nothing(held):
 
 def test_without_the_database_what_is_withheld_gives_no_nudge_either(held):
     keep(held)
-    withheld = recalled(held, away(), without_database="withhold", scope="user")
+    withheld = recalled(held, away(), withhold=True, scope="user")
     assert withheld.turns_since_refresh == 0
 
 
@@ -479,6 +479,24 @@ def test_who_was_forgotten_pages_ago_is_not_shown_either(held, monkeypatch):
     monkeypatch.setattr("faults.MOST_TOMBSTONES", 1)
     keep(held)
     assert ask(held, forgotten(), scope="user")["current"] is None
+
+
+def test_who_was_forgotten_is_not_shown_though_the_database_went_away_after_that_page(
+    held, monkeypatch
+):
+    monkeypatch.setattr(statements, "MOST_TOMBSTONES", 1)
+    keep(held)
+    rows = forgotten()
+    read = rows.read
+
+    def once(wanted, *, obeyed):
+        reading = read(wanted, obeyed=obeyed)
+        rows.away = True
+        return reading
+
+    monkeypatch.setattr(rows, "read", once)
+    found = ask(held, rows, scope="user")
+    assert (found["current"], found["durable"]) == (None, "unavailable")
 
 
 def test_a_live_row_that_is_hidden_gives_no_nudge(held):
