@@ -84,7 +84,7 @@ def _fed(memory: Memory, texts: list[str], turns: int) -> Iterator[int]:
         if number % SUMMARY_EVERY == 0:
             _summarize(memory, scopes[1].scope, number)
         if number % PRIVATE_EVERY == 0:
-            memory.learn_privacy({scopes[0].scope.channel_id: True})
+            memory.private_channels.learn({scopes[0].scope.channel_id: True})
         if number % READ_EVERY == 0:
             memory.get(_scopes(number // 2)[0].scope)
         yield memory.size().bytes

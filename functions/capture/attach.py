@@ -89,13 +89,13 @@ def _note(
 
 
 def _place(refresh: Refresh, memory: Memory, now: int) -> Window:
-    places = (refresh.channel_id, refresh.parent_channel_id)
+    known = memory.private_channels
     return empty_window(
         now,
         server_id=refresh.server_id,
         parent_channel_id=refresh.parent_channel_id,
         is_private=bool(refresh.is_private_channel)
-        or any(map(memory.is_private, filter(None, places))),
+        or known.is_private(refresh.channel_id, refresh.parent_channel_id),
     )
 
 

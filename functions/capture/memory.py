@@ -5,7 +5,7 @@ the clock once, so that nothing expires in the middle of it.
 """
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from cachetools import Cache, LRUCache, TLRUCache
 from capture.dialogue import Line
 from capture.entry import Entry, Forgotten, Window
 from capture.index import Index
+from capture.private_channels import PrivateChannels
 from capture.weight import entry_bytes, window_bytes
 from shortterm.scope import Scope, ScopeKind
 from shortterm.tombstone import Tombstone
@@ -25,8 +26,6 @@ from shortterm.work import ScopeWork
 RECENT_TURNS = 4_096
 # How many forgotten users are minded line by line, before their lines are taken out of all windows.
 FORGOTTEN_USERS = 256
-# How many private channels are known as such when nothing of them is held any more.
-PRIVATE_CHANNELS = 16_384
 
 
 class Size(NamedTuple):
@@ -50,6 +49,7 @@ class Memory:
         self._max_bytes = max_bytes
         self.ttl_ms = ttl_ms
         self.summary_ttl_ms = summary_ttl_ms
+        self.private_channels = PrivateChannels()
         self._clock = clock
         self._now = clock()
         self._bytes = 0
@@ -58,8 +58,6 @@ class Memory:
         self._channels: Index[str] = Index()
         self._holders: dict[Window, int] = {}
         self._recent_turns: LRUCache[str, int] = LRUCache(RECENT_TURNS)
-        self._private_channels: LRUCache[str, int] = LRUCache(PRIVATE_CHANNELS)
-        self._told_private: LRUCache[str, bool] = LRUCache(PRIVATE_CHANNELS)
         self._forgotten_users: dict[str, int] = {}
         self._obeyed = 0
 
@@ -80,7 +78,7 @@ class Memory:
             self._put(entry, held)
             entries.append(entry)
         for channel_id in {entry.scope.channel_id for entry in entries}:
-            self._note_privacy(channel_id, window)
+            self.private_channels.see(channel_id, window.occurred_at, is_private=window.is_private)
         self._evict()
         if new:
             self._recent_turns[turn_id] = window.occurred_at
@@ -169,23 +167,6 @@ class Memory:
         self._tick()
         return map(self._entries.peek, self._channels.newest_first(channel_id))
 
-    def is_private(self, channel_id: str) -> bool:
-        """Tell whether `channel_id` was private when it was last seen, even if that is gone."""
-        return channel_id in self._private_channels
-
-    def learn_privacy(self, told: Mapping[str, bool]) -> None:
-        """Keep which channels are private as the rows told last, for when they cannot be read."""
-        for channel_id, is_private in told.items():
-            if is_private:
-                self._told_private[channel_id] = True
-            else:
-                self._told_private.pop(channel_id, None)
-
-    @property
-    def told_private(self) -> Container[str]:
-        """The channels that the rows knew as private when they were last read."""
-        return self._told_private
-
     def lives(self, entry: Entry, now: int) -> bool:
         """Tell whether `entry`, held or read from a row, has not expired at `now` (ms)."""
         return self._expires_at(entry.scope, entry) > now
@@ -253,13 +234,6 @@ class Memory:
                 scrubbed[window] = window.without(forgotten)
             if scrubbed[window] is not window:
                 self._put(msgspec.structs.replace(entry, window=scrubbed[window]), entry)
-
-    def _note_privacy(self, channel_id: str, window: Window) -> None:
-        if window.is_private:
-            known = self._private_channels.get(channel_id, window.occurred_at)
-            self._private_channels[channel_id] = max(known, window.occurred_at)
-        elif window.occurred_at >= self._private_channels.get(channel_id, math.inf):
-            del self._private_channels[channel_id]
 
     def _evict(self) -> None:
         while self._bytes > self._max_bytes:

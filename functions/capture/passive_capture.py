@@ -58,8 +58,8 @@ def _time_of(turn: Turn, turn_id: str, memory: Memory, now: int) -> int:
 
 def _is_private(turn: Turn, memory: Memory) -> bool:
     """Tell whether the channel is private, or a thread under a channel that is known to be."""
-    parent = turn.parent_channel_id
-    return bool(turn.is_private_channel) or (parent is not None and memory.is_private(parent))
+    known = memory.private_channels
+    return bool(turn.is_private_channel) or known.is_private(turn.parent_channel_id)
 
 
 def _window(

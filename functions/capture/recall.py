@@ -142,7 +142,7 @@ def _learn_privacy(question: Question, wanted: Wanted, reading: Reading, memory:
     if not question.asker.is_private_channel:
         hidden = {row.channel_id for row in reading.rows if row.is_hidden}
         told |= {row.channel_id: row.channel_id in hidden for row in reading.rows}
-    memory.learn_privacy(told)
+    memory.private_channels.learn(told)
 
 
 def _known(
@@ -168,7 +168,7 @@ def _sight(question: Question, reading: Reading | None, memory: Memory) -> Sight
     """Return what the asker may see as the rows tell, or as they told when they were last read."""
     asker, at = question.asker, question.at
     if reading is None:
-        return Sight(asker, memory, at, told_private=memory.told_private)
+        return Sight(asker, memory, at, told_private=memory.private_channels.told)
     hidden = {row.scope for row in reading.rows if row.is_hidden}
     return Sight(asker, memory, at, told_private=reading.private_parents, hidden=hidden)
 

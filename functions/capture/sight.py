@@ -1,7 +1,6 @@
 """Who may see what is remembered (design, section 7). Pure, but for what memory tells."""
 
 from collections.abc import Container
-from typing import TypeGuard
 
 from capture.entry import Entry
 from capture.memory import Memory
@@ -28,35 +27,31 @@ class Sight:
     ) -> None:
         self._asker = asker
         self._memory = memory
+        self._channels = memory.private_channels
         self._at = at
         self._told_private = told_private
         self._hidden = hidden
 
-    def shows(self, entry: Entry | None) -> TypeGuard[Entry]:
-        """Tell whether there is an entry, alive, and one that may be seen."""
+    def shows(self, entry: Entry) -> bool:
+        """Tell whether `entry` may be seen and lives."""
         return (
-            entry is not None
-            and entry.scope not in self._hidden
+            entry.scope not in self._hidden
             and self.permits(entry)
             and self._memory.lives(entry, self._at)
         )
 
     def permits(self, entry: Entry) -> bool:
-        """Tell whether `entry` may be seen by where it was captured, alive or not."""
-        asker = self._asker
-        same_server = entry.window.server_id == asker.server_id
+        """Tell whether `entry` may be seen from where the asker is, alive or not."""
+        asker, window = self._asker, entry.window
+        same_server = window.server_id == asker.server_id
         if not same_server and not asker.include_other_servers:
             return False
         if same_server and asker.is_private_channel:
             return True
-        return not self._is_private(entry)
-
-    def _is_private(self, entry: Entry) -> bool:
-        channel_id, parent_id = entry.scope.channel_id, entry.window.parent_channel_id
-        return (
-            entry.window.is_private
-            or self._memory.is_private(channel_id)
+        channel_id, parent_id = entry.scope.channel_id, window.parent_channel_id
+        return not (
+            window.is_private
+            or self._channels.is_private(channel_id, parent_id)
             or channel_id in self._told_private
-            or (parent_id is not None and self._memory.is_private(parent_id))
             or parent_id in self._told_private
         )

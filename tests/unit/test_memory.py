@@ -253,22 +253,8 @@ def test_a_private_channel_is_known_even_when_nothing_of_it_is_held_any_more(hel
     held.remember("t1", in_channel("c1"), window("a", is_private=True))
     clock.now += 13 * HOUR
     assert held.size().entries == 0
-    assert held.is_private("c1")
-    assert not held.is_private("c2")
-
-
-def test_a_late_private_turn_does_not_make_a_channel_less_private(held):
-    for turn_id, at, private in [("t1", 0, True), ("t2", -20, True), ("t3", -10, False)]:
-        contents = window("a", occurred_at=NOW + at, is_private=private)
-        held.remember(turn_id, in_channel("c1"), contents)
-    assert held.is_private("c1")
-
-
-@pytest.mark.parametrize(("age", "private"), [(0, False), (-1, True)])
-def test_a_channel_is_as_private_as_its_newest_turn_says(held, age, private):
-    held.remember("t1", in_channel("c1"), window("a", is_private=True))
-    held.remember("t2", in_channel("c1"), window("b", occurred_at=NOW + age))
-    assert held.is_private("c1") is private
+    assert held.private_channels.is_private("c1")
+    assert not held.private_channels.is_private("c2")
 
 
 def test_a_hundred_thousand_channels_seen_once_stay_within_the_byte_limit(clock):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from capture import memory as module
+from capture import private_channels
 from capture.dialogue import Line
 from capture.entry import Entry, Window, empty_window, pack
 from capture.index import Index
@@ -56,7 +57,7 @@ class Everything(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(module, "FORGOTTEN_USERS", 2)
         self.patch.setattr(module, "RECENT_TURNS", 5)
-        self.patch.setattr(module, "PRIVATE_CHANNELS", 2)
+        self.patch.setattr(private_channels, "MOST", 2)
         self.clock = Clock()
         self.held: Memory = memory(self.clock, max_bytes=MAX_BYTES)
         self.step = 0
@@ -138,7 +139,7 @@ class Everything(RuleBasedStateMachine):
 
     @rule(told=st.dictionaries(channels, st.booleans()))
     def learn_privacy(self, told):
-        self.held.learn_privacy(told)
+        self.held.private_channels.learn(told)
 
     @rule(user=users, channel=channels, server=st.none() | servers)
     def look(self, user, channel, server):
@@ -204,8 +205,8 @@ class Everything(RuleBasedStateMachine):
 
     def what_is_kept_besides_is_bounded(self):
         assert len(self.held._recent_turns) <= 5
-        assert len(self.held._private_channels) <= 2
-        assert len(self.held._told_private) <= 2
+        assert len(self.held.private_channels._seen_at) <= 2
+        assert len(self.held.private_channels._told) <= 2
         assert len(self.held._forgotten_users) <= 2
 
     # How that is told.
