@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from benchmarks import lambda_function, scene
 from benchmarks.report import Figure, Table, at_least, at_most
 from capture.dialogue import Line
-from capture.entry import Window, pack
 from capture.memory import Memory
+from capture.window import Window, pack
 from shortterm.notes import Notes
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork

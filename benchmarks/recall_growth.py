@@ -10,8 +10,8 @@ from typing import Any
 from benchmarks import isolation, lambda_function, scene
 from benchmarks.report import Figure, Table, at_most
 from capture.dialogue import Line
-from capture.entry import Window, pack
 from capture.memory import Memory
+from capture.window import Window, pack
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork
 

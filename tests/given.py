@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from capture.dialogue import Line
-from capture.entry import Entry, Window, empty_window, pack
+from capture.entry import Entry
 from capture.memory import Memory
 from capture.row import Row
 from capture.turn import Turn
+from capture.window import Window, empty_window, pack
 from shortterm.notes import Category, Notes
 from shortterm.scope import Scope
 from shortterm.work import NotesWork, ScopeWork, TurnWork, Work, encode

@@ -3,13 +3,14 @@
 from msgspec import Struct
 
 from capture.durable import Away, Durable
-from capture.entry import Entry, Window, empty_window
+from capture.entry import Entry
 from capture.memory import Memory
 from capture.obedience import obedient
 from capture.outbox import Outbox
 from capture.refresh import Refresh
 from capture.row import Row
 from capture.rules import scopes_of
+from capture.window import Window, empty_window
 from shortterm.notes import MAX_CATEGORIES, NOTHING, Notes
 from shortterm.scope import Scope
 from shortterm.wire import Mismatch

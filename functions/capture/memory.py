@@ -13,10 +13,11 @@ import msgspec
 from cachetools import Cache, LRUCache, TLRUCache
 
 from capture.dialogue import Line
-from capture.entry import Entry, Forgotten, Window
+from capture.entry import Entry
 from capture.index import Index
 from capture.private_channels import PrivateChannels
 from capture.weight import entry_bytes, window_bytes
+from capture.window import Forgotten, Window
 from shortterm.scope import Scope, ScopeKind
 from shortterm.tombstone import Tombstone
 from shortterm.work import ScopeWork

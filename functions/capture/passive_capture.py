@@ -4,11 +4,12 @@ from msgspec import Struct
 
 from capture import dialogue
 from capture.cleaning import clean_name
-from capture.entry import Entry, Window, pack
+from capture.entry import Entry
 from capture.memory import Memory
 from capture.outbox import Outbox
 from capture.rules import SkipReason, fan_out, skip_reason
 from capture.turn import Turn
+from capture.window import Window, pack
 from shortterm.work import ScopeWork, TurnWork
 
 

@@ -1,6 +1,7 @@
 """What Postgres holds for a scope, as a read sees it."""
 
-from capture.entry import Entry, empty_window
+from capture.entry import Entry
+from capture.window import empty_window
 from shortterm.notes import NOTHING, Category, Notes
 from shortterm.scope import Scope, ScopeKind
 from shortterm.wire import Private

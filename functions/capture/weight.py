@@ -5,7 +5,8 @@
 
 from sys import getsizeof
 
-from capture.entry import Entry, Window
+from capture.entry import Entry
+from capture.window import Window
 from shortterm.notes import NOTHING, Notes
 
 # What an entry and a window weigh beside their text: the structs, their slots in the cache, its

@@ -10,8 +10,8 @@ from given import NOW, SERVERS, USERS, notes, row, summarize, window
 from capture import export as module
 from capture.container import Container
 from capture.dialogue import Line
-from capture.entry import Window, pack
 from capture.export import ExportQuery, export
+from capture.window import Window, pack
 from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone
 from shortterm.wire import Mismatch

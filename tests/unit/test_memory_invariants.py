@@ -12,10 +12,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from capture import memory as module
 from capture import private_channels
 from capture.dialogue import Line
-from capture.entry import Entry, Window, empty_window, pack
+from capture.entry import Entry
 from capture.index import Index
 from capture.memory import Memory
 from capture.weight import entry_bytes, window_bytes
+from capture.window import Window, empty_window, pack
 from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone
 from shortterm.work import ScopeWork

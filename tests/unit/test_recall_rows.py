@@ -9,9 +9,10 @@ from capture import query as wire
 from capture import statements
 from capture.answer import memories
 from capture.container import Container
-from capture.entry import Entry, empty_window
+from capture.entry import Entry
 from capture.query import MemoriesQuery
 from capture.recall import Question, recall
+from capture.window import empty_window
 from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone
 from shortterm.work import ScopeWork
