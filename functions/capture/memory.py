@@ -99,15 +99,11 @@ class Memory:
         self._evict()
         return entry
 
-    def forget(self, tombstone: Tombstone) -> int:
-        """Take out everything that `tombstone` covers; return how many entries that was.
-
-        A forgotten user's lines in the windows of others go, too.
-        """
-        gone = self._forget_entries(tombstone)
+    def forget(self, tombstone: Tombstone) -> None:
+        """Take out everything that `tombstone` covers, and a user's lines in others' windows."""
+        self._forget_entries(tombstone)
         if tombstone.subject == "user":
             self._scrub({tombstone.subject_id: tombstone.forgotten_at})
-        return gone
 
     def obey(self, tombstones: Iterable[Tombstone]) -> None:
         """Heed tombstones that other containers may have set, all after `obeyed`, in order.
@@ -163,11 +159,6 @@ class Memory:
         self._tick()
         return owner_id in self._owners[kind]
 
-    def of_channel(self, channel_id: str) -> Iterator[Entry]:
-        """Yield the entries of a channel, whoever owns them, the last updated first."""
-        self._tick()
-        return map(self._entries.peek, self._channels.newest_first(channel_id))
-
     def lives(self, entry: Entry, now: int) -> bool:
         """Tell whether `entry`, held or read from a row, has not expired at `now` (ms)."""
         return self._expires_at(entry.scope, entry) > now
@@ -195,35 +186,35 @@ class Memory:
         scope = entry.scope
         self._entries[scope] = entry
         self._hold(entry)
-        if replaced is not None:
+        if replaced is None:
+            self._channels.add(scope.channel_id, scope)
+        else:
             self._let_go(replaced)
         if replaced is None or entry.updated_at != replaced.updated_at:
-            self._list(self._owners[scope.kind], scope.owner_id, entry)
-            self._list(self._channels, scope.channel_id, entry)
+            self._list(entry)
 
-    def _list(self, index: Index[str], key: str, entry: Entry) -> None:
+    def _list(self, entry: Entry) -> None:
         """Put `entry` where its time belongs: first, unless it was last updated in the past."""
-        index.add(key, entry.scope)
+        index, owner_id = self._owners[entry.scope.kind], entry.scope.owner_id
+        index.add(owner_id, entry.scope)
         if entry.updated_at < self._now:
-            others = (it for it in index.newest_first(key) if it != entry.scope)
+            others = (it for it in index.newest_first(owner_id) if it != entry.scope)
             newer = takewhile(lambda it: self._is_newer(it, entry), others)
             for scope in reversed(list(newer)):
-                index.add(key, scope)
+                index.add(owner_id, scope)
 
     def _is_newer(self, scope: Scope, than: Entry) -> bool:
         return self._entries.peek(scope).updated_at > than.updated_at
 
-    def _forget_entries(self, tombstone: Tombstone) -> int:
+    def _forget_entries(self, tombstone: Tombstone) -> None:
         self._tick()
         index = self._channels if tombstone.subject == "channel" else self._owners["user"]
         held = map(self._entries.peek, list(index.newest_first(tombstone.subject_id)))
-        old = [it for it in held if tombstone.covers(it.scope, it.created_at)]
-        for entry in old:
+        for entry in [it for it in held if tombstone.covers(it.scope, it.created_at)]:
             if tombstone.covers(entry.scope, entry.window.captured_at):
                 self._release(self._entries.pop(entry.scope))
             else:
                 self._keep(entry.afresh(), entry)
-        return len(old)
 
     def _scrub(self, forgotten: Forgotten) -> None:
         """Take the lines of forgotten users out of every window."""

@@ -17,10 +17,11 @@ from capture.index import Index
 from capture.memory import Memory
 from capture.weight import entry_bytes, window_bytes
 from capture.window import Window, empty_window, pack
-from shortterm.scope import Scope
+from shortterm.scope import Scope, ScopeKind
 from shortterm.tombstone import Tombstone
 from shortterm.work import ScopeWork
 
+Owner = tuple[ScopeKind, str]
 MAX_BYTES = 20_000
 MINUTE = 60_000
 USERS, CHANNELS, SERVERS = "uvw", "cdef", "st"
@@ -64,7 +65,7 @@ class Everything(RuleBasedStateMachine):
         self.step = 0
         self.set: list[tuple[int, Tombstone]] = []
         self.before: dict[Scope, Entry] = {}
-        self.lists: dict[tuple[int, str], list[Scope]] = {}
+        self.lists: dict[Owner, list[Scope]] = {}
         self.stepped_back = False
 
     def teardown(self) -> None:
@@ -181,12 +182,10 @@ class Everything(RuleBasedStateMachine):
         self.held._tick()
         live = self.live()
         self.check_books(live)
-        for name, entries in self.lists_of(live).items():
-            kind, key = name
-            of = self.held.of_channel(key) if kind == "channel" else self.held.of_owner(*name)
-            listed = [it.scope for it in of]
+        for owner, entries in self.lists_of(live).items():
+            listed = [it.scope for it in self.held.of_owner(*owner)]
             assert sorted(listed, key=repr) == sorted(entries, key=repr)
-            self.check_order(name, listed, live)
+            self.check_order(owner, listed, live)
         for kind, ids in (("user", USERS), ("server", SERVERS)):
             for owner_id in ids:
                 assert self.held.knows(kind, owner_id) is ((kind, owner_id) in self.lists_of(live))
@@ -251,21 +250,20 @@ class Everything(RuleBasedStateMachine):
             of_kind = [it for it in entries if it.kind == kind]
             assert contents(index) == grouped(of_kind, lambda it: it.owner_id)
 
-    def lists_of(self, scopes: Iterable[Scope]) -> dict[tuple[str, str], list[Scope]]:
-        lists: dict[tuple[str, str], list[Scope]] = {}
+    def lists_of(self, scopes: Iterable[Scope]) -> dict[Owner, list[Scope]]:
+        lists: dict[Owner, list[Scope]] = {}
         for it in scopes:
             lists.setdefault((it.kind, it.owner_id), []).append(it)
-            lists.setdefault(("channel", it.channel_id), []).append(it)
         return lists
 
-    def check_order(self, name, listed: list[Scope], live: dict[Scope, Entry]) -> None:
+    def check_order(self, owner: Owner, listed: list[Scope], live: dict[Scope, Entry]) -> None:
         """What did not change keeps its order; what did stands where its time puts it."""
         unchanged = [
             it
             for it in listed
             if it in self.before and self.before[it].updated_at == live[it].updated_at
         ]
-        assert [it for it in self.lists.get(name, []) if it in unchanged] == unchanged
+        assert [it for it in self.lists.get(owner, []) if it in unchanged] == unchanged
         for it in set(listed) - set(unchanged):
             before = [other for other in listed[: listed.index(it)] if other in unchanged]
             behind = [other for other in listed[listed.index(it) :] if other in unchanged]
@@ -277,7 +275,7 @@ class Everything(RuleBasedStateMachine):
                 assert all(live[other].updated_at <= time for other in behind[:1])
         times = [live[it].updated_at for it in listed]
         assert self.stepped_back or times == sorted(times, reverse=True)
-        self.lists[name] = listed
+        self.lists[owner] = listed
 
     def check_not_forgotten(self, scope: Scope, told: Told, *, authored: bool) -> None:
         for step, tombstone in self.set:
