@@ -83,7 +83,6 @@ def test_clearing_a_summary_after_twelve_hours_expires_the_entry(held, clock):
     clock.now += 13 * HOUR
     summarize(held, USERS, "")
     assert held.get(USERS) is None
-    assert held.get(USERS) is None
     assert list(held.of_owner("user", "u")) == []
 
 
@@ -204,12 +203,16 @@ def test_a_lineage_once_known_stays(held):
 
 def test_what_a_reader_gets_cannot_change_the_memory(held):
     held.remember("t1", GUILD, window("a"))
+    summarize(held, USERS, "about tides", mood="calm")
     entry = held.get(USERS)
     with pytest.raises(AttributeError):
         entry.notes.summary = "forged"
     with pytest.raises(AttributeError):
         entry.window.lines({})[0].content = "forged"
-    assert held.get(USERS).window.lines({}) is not entry.window.lines({})
+    entry.notes.by_category["mood"] = "forged"
+    known = held.get(USERS)
+    assert said(known.window) == ["a"]
+    assert (known.notes.summary, known.notes.by_category) == ("about tides", {"mood": "calm"})
 
 
 def test_the_entries_of_one_turn_go_their_own_ways(held):

@@ -4,55 +4,17 @@ import json
 
 import msgspec
 import pytest
-from faults import FakeRows
 from given import HOUR, NOW, summarize, window
+from recalling import answered, ask, channels, keep
 
-from capture import query as wire
-from capture.answer import memories
-from capture.container import Container
-from capture.query import MemoriesQuery
-from capture.recall import Question, recall
 from capture.room import MAX_ANSWER_BYTES
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork
 
-HERE = Container("box", since=1)
-ASKED = {"userId": ["u"], "channelId": ["c"], "serverId": ["s"], "personaId": ["7"]}
-
-
-def keep(held, channel, *, user="u", server="s", persona="7", lineage="3", text="words", **place):
-    scopes = [ScopeWork(Scope("user", user, channel, persona), lineage, live=server is None)]
-    if server is not None:
-        scopes.append(ScopeWork(Scope("server", server, channel, persona), lineage, live=True))
-    contents = window(text, occurred_at=held._clock(), server_id=server, **place)
-    turn_id = f"{channel}-{user}-{server}-{persona}"
-    held.remember(turn_id, scopes, contents)
-
-
-def answer(held, values, rows=None, *, withhold=False):
-    query = wire.decode(values, MemoriesQuery)
-    found = recall(
-        Question(query, query.limit, only_noted=False, at=held._clock()),
-        held,
-        rows or FakeRows(),
-        withhold=withhold,
-    )
-    return memories(found, HERE)
-
-
-def ask(held, rows=None, withhold=False, **parameters):
-    asked = {"userId": "u", "channelId": "c", "serverId": "s", "personaId": "7"} | parameters
-    values = {name: [value] for name, value in asked.items() if value is not None}
-    found = answer(held, values, rows, withhold=withhold)
-    return msgspec.json.decode(msgspec.json.encode(found))
-
-
-def channels(found):
-    return [it["channelId"] for it in found["others"]]
-
 
 def test_an_entry_is_answered_in_full(held):
-    keep(held, "c", server_name="Harbour", channel_name="general", parent_channel_id="p")
+    place = {"server_name": "Harbour", "channel_name": "general", "parent_channel_id": "p"}
+    keep(held, "c", lineage="3", **place)
     summarize(held, Scope("server", "s", "c", "7"), "tides", mood="calm")
     assert ask(held)["current"] == {
         "key": "shortterm:server:s:c:7",
@@ -229,7 +191,7 @@ def test_no_answer_is_too_large_for_lambda_however_it_is_escaped(held, text):
     long = [text * 60_000] * 100
     scopes = [ScopeWork(Scope("server", "s", channel, "7"), None, live=True) for channel in "ca"]
     held.remember("t1", scopes, window(*long, server_id="s"))
-    found = answer(held, ASKED)
+    found = answered(held)
     body = msgspec.json.encode(found).decode()
     assert len(json.dumps({"body": body}, ensure_ascii=False).encode()) < 6 * 2**20
     assert found.truncated is True

@@ -1,58 +1,19 @@
 """Reading back what is durable: rows merged with memory, what is stale, and without a database."""
 
-import msgspec
 import pytest
 from faults import FakeRows
 from given import HOUR, NOW, notes, row, summarize, window
+from recalling import ask, channels, keep, recalled
 
-from capture import query as wire
 from capture import statements
-from capture.answer import memories
-from capture.container import Container
 from capture.entry import Entry
-from capture.query import MemoriesQuery
-from capture.recall import Question, recall
 from capture.window import empty_window
 from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone
 from shortterm.work import ScopeWork
 
-HERE = Container("box", since=1)
 ASKED = Scope("server", "s", "c", "7")
 OTHER = Scope("server", "s", "a", "7")
-
-
-def keep(held, channel="c", *, author=None, persona="7", captured_at=None, **place):
-    scopes = [
-        ScopeWork(Scope("user", "u", channel, persona)),
-        ScopeWork(Scope("server", "s", channel, persona), live=True),
-    ]
-    now = held._clock()
-    place = {"server_id": "s"} | place
-    kept = window("words", author=author, occurred_at=now, captured_at=captured_at, **place)
-    held.remember(f"{channel}-{persona}-{now}", scopes, kept)
-
-
-def recalled(held, rows, withhold=False, **parameters):
-    asked = {"userId": "u", "channelId": "c", "serverId": "s", "personaId": "7"} | parameters
-    query = wire.decode({name: [value] for name, value in asked.items()}, MemoriesQuery)
-    return recall(
-        Question(query, query.limit, only_noted=False, at=held._clock()),
-        held,
-        rows,
-        withhold=withhold,
-    )
-
-
-def ask(held, *rows, **parameters):
-    found = rows[0] if rows and isinstance(rows[0], FakeRows) else FakeRows(*rows)
-    return msgspec.json.decode(
-        msgspec.json.encode(memories(recalled(held, found, **parameters), HERE))
-    )
-
-
-def channels(found):
-    return [it["channelId"] for it in found["others"]]
 
 
 def state(found):
@@ -338,7 +299,7 @@ def test_the_nudge_in_a_guild_goes_by_the_servers_row_whichever_scope_is_read(he
     rows = FakeRows(row(ASKED, turns_since_refresh=6))
     assert recalled(held, rows, scope="user").turns_since_refresh == 6
     keep(held)
-    assert recalled(held, FakeRows(), scope="user").turns_since_refresh == 1
+    assert recalled(held, scope="user").turns_since_refresh == 1
 
 
 def test_the_servers_row_that_the_nudge_goes_by_is_not_told_with_a_users(held):
@@ -348,8 +309,8 @@ def test_the_servers_row_that_the_nudge_goes_by_is_not_told_with_a_users(held):
 
 def test_a_private_channel_gives_no_nudge_to_those_who_may_not_see_it(held):
     keep(held, is_private=True)
-    assert recalled(held, FakeRows(), scope="user").turns_since_refresh == 0
-    assert recalled(held, FakeRows()).turns_since_refresh == 0
+    assert recalled(held, scope="user").turns_since_refresh == 0
+    assert recalled(held).turns_since_refresh == 0
 
 
 def away():
