@@ -267,7 +267,7 @@ def _recall(
         lineage_id=None,
         everywhere=everywhere,
         sees_private=False,
-        only_noted=False,
+        for_prompt=False,
         scopes=tuple(scopes),
         parent_ids=parent_ids,
         limit=50,

@@ -40,7 +40,11 @@ def keep(
 
 
 def recalled(
-    held: Memory, *rows: Row | FakeRows, withhold: bool = False, **parameters: str | None
+    held: Memory,
+    *rows: Row | FakeRows,
+    withhold: bool = False,
+    for_prompt: bool = False,
+    **parameters: str | None,
 ) -> Recollection:
     """What is recalled for user u, server s, channel c and persona 7, unless told otherwise.
 
@@ -49,7 +53,7 @@ def recalled(
     asked = {"userId": "u", "channelId": "c", "serverId": "s", "personaId": "7"} | parameters
     values = {name: [value] for name, value in asked.items() if value is not None}
     query = wire.decode(values, MemoriesQuery)
-    question = Question(query, query.limit, only_noted=False, at=held._clock())
+    question = Question(query, query.limit, for_prompt=for_prompt, at=held._clock())
     durable = rows[0] if rows and isinstance(rows[0], FakeRows) else FakeRows(*rows)
     return recall(question, held, durable, withhold=withhold)
 

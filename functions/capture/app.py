@@ -35,8 +35,6 @@ from shortterm.tombstone import Subject
 from shortterm.wire import Mismatch
 
 HOUR_MS = 3_600_000
-# A prompt shows one entry of a channel; personas have one each.
-ENTRIES_PER_CHANNEL = 8
 
 
 def now() -> int:
@@ -121,7 +119,7 @@ def put_summary() -> Response[str]:
 def get_memories() -> Response[str]:
     """Read back what is remembered for the asked channel, and for the others."""
     asked = query.decode(gateway.parameters(_event()), MemoriesQuery)
-    question = Question(asked, asked.limit, only_noted=False, at=now())
+    question = Question(asked, asked.limit, for_prompt=False, at=now())
     return gateway.response(HTTPStatus.OK, answer.memories(_recalled(question), container))
 
 
@@ -129,8 +127,7 @@ def get_memories() -> Response[str]:
 def get_context() -> Response[str]:
     """Read back the same, rendered for a prompt."""
     asked = query.decode(gateway.parameters(_event()), ContextQuery)
-    limit = asked.max_channels * ENTRIES_PER_CHANNEL
-    question = Question(asked, limit, only_noted=True, at=now())
+    question = Question(asked, asked.max_channels, for_prompt=True, at=now())
     text = render(_recalled(question), asked, container, question.at)
     return gateway.response(HTTPStatus.OK, text)
 

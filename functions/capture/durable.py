@@ -55,8 +55,8 @@ class Wanted(Private, frozen=True):
     """Which rows a read asks for; times in ms since the epoch.
 
     Those of `scopes`, all of the asked one's owner, and up to `limit` rows of other channels that
-    are alive and may be seen, if `only_noted` only those with a summary or categories; and which of
-    the channels above (`parent_ids`) are private.
+    are alive and may be seen; `for_prompt` of so many channels, and only those with a summary or
+    categories. And which of the channels above (`parent_ids`) are private.
     """
 
     asked: Scope
@@ -64,7 +64,7 @@ class Wanted(Private, frozen=True):
     lineage_id: str | None
     everywhere: bool
     sees_private: bool
-    only_noted: bool
+    for_prompt: bool
     scopes: tuple[Scope, ...]
     parent_ids: tuple[str, ...]
     limit: int
@@ -117,6 +117,9 @@ class Durable:
         Raises Away.
         """
         asked = wanted.asked
+        statement, others = statements.READ, wanted.limit
+        if wanted.for_prompt:
+            statement, others = statements.READ_FOR_PROMPT, others * statements.ROWS_OF_A_CHANNEL
         parameters = {
             "kind": asked.kind,
             "owner_id": asked.owner_id,
@@ -126,18 +129,17 @@ class Durable:
             "lineage_id": wanted.lineage_id,
             "everywhere": wanted.everywhere,
             "sees_private": wanted.sees_private,
-            "only_noted": wanted.only_noted,
             "channel_ids": ",".join(it.channel_id for it in wanted.scopes),
             "personas": ",".join(it.persona_id or "" for it in wanted.scopes),
             "parent_ids": ",".join(wanted.parent_ids),
             # The live row of the asked channel comes beside them.
-            "most": wanted.limit + len(wanted.scopes) + 1,
+            "most": others + len(wanted.scopes) + 1,
             "oldest": min(wanted.alive_since, wanted.summary_alive_since),
             "alive_since": wanted.alive_since,
             "summary_alive_since": wanted.summary_alive_since,
             **self._unseen(obeyed),
         }
-        return self._ask(statements.READ, parameters, Reading)
+        return self._ask(statement, parameters, Reading)
 
     def rows_of(self, scopes: Iterable[Scope], *, obeyed: int) -> Page:
         """Return the rows of a user's and a server's scope of one channel and persona.

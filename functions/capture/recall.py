@@ -1,8 +1,10 @@
 """The read use case: what memory and rows together know for the next prompt (design, section 7)."""
 
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from capture.container import Knowledge
@@ -20,13 +22,14 @@ from shortterm.wire import Private
 class Question(Struct, frozen=True):
     """Who asks, `at` which time (ms), and for how much beside the asked channel and persona.
 
-    That is up to `limit` entries of other channels, which have one per persona each. `only_noted`
-    leaves out rows with neither a summary nor categories: of these there is nothing to tell.
+    That is up to `limit` entries of other channels, which have one per persona each. `for_prompt`,
+    which tells one entry of a channel, it is so many channels, with the newest entry and that of
+    the asked persona of each; and rows with neither a summary nor categories are left out.
     """
 
     asker: Asker
     limit: int
-    only_noted: bool
+    for_prompt: bool
     at: int
 
 
@@ -99,16 +102,35 @@ def _held(question: Question, memory: Memory) -> dict[Scope, Entry]:
     asker, asked = question.asker, question.asker.asked
     lineage_id = asker.persona_lineage_id
     sight = Sight(asker, memory, question.at)
+
+    def belongs(entry: Entry) -> bool:
+        is_of_lineage = lineage_id is None or entry.persona_lineage_id == lineage_id
+        return is_of_lineage and sight.permits(entry)
+
     others = (
         entry
         for entry in memory.of_owner(asked.kind, asked.owner_id)
-        if entry.scope.channel_id != asked.channel_id
-        and (lineage_id is None or entry.persona_lineage_id == lineage_id)
-        and sight.permits(entry)
+        if entry.scope.channel_id != asked.channel_id and belongs(entry)
     )
     entry = memory.get(asked)
     held = {} if entry is None else {asked: entry}
-    return held | {it.scope: it for it in islice(others, question.limit)}
+    if not question.for_prompt:
+        return held | {it.scope: it for it in islice(others, question.limit)}
+    for channel_id, newest in islice(_newest_of_each_channel(others), question.limit):
+        held[newest.scope] = newest
+        personas = memory.get(msgspec.structs.replace(asked, channel_id=channel_id))
+        if personas is not None and belongs(personas):
+            held[personas.scope] = personas
+    return held
+
+
+def _newest_of_each_channel(newest_first: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:
+    seen: set[str] = set()
+    for entry in newest_first:
+        channel_id = entry.scope.channel_id
+        if channel_id not in seen:
+            seen.add(channel_id)
+            yield channel_id, entry
 
 
 def _wanted(question: Question, held: dict[Scope, Entry], memory: Memory) -> Wanted:
@@ -120,7 +142,7 @@ def _wanted(question: Question, held: dict[Scope, Entry], memory: Memory) -> Wan
         lineage_id=asker.persona_lineage_id,
         everywhere=asker.include_other_servers,
         sees_private=asker.is_private_channel,
-        only_noted=question.only_noted,
+        for_prompt=question.for_prompt,
         scopes=tuple(held) if asked in held else (asked, *held),
         parent_ids=tuple({it for it in parents if it is not None}),
         limit=question.limit,
@@ -182,7 +204,7 @@ def _decided(question: Question, known: _Known, sight: Sight) -> _Decision:
     # In a guild the live entry is the server's: it is none of a user's others.
     shown.pop(asker.live, None)
     newest_first = sorted(shown.values(), key=lambda it: it.updated_at, reverse=True)
-    others = newest_first[: question.limit]
+    others = newest_first if question.for_prompt else newest_first[: question.limit]
     answered = others if current is None else [current, *others]
     return _Decision(
         current=current,

@@ -56,12 +56,14 @@ _TOMBSTONES = f"""
         LIMIT {MOST_TOMBSTONES}
     ) AS unseen"""
 
+
 # The rows that the container's entries need for the merge, however old, and of the owner's others
 # that are alive the newest which the asker may see. When a user's rows are read in a guild, the
 # live row of the asked channel comes, too. An entry without a row yet may be of a thread whose
 # parent is known as private: those parents are told apart. OFFSET 0 keeps the first part a probe
 # for each: joined, all rows of the owner would be read.
-READ = _in_short(f"""
+def _read(*, of_others: str, visible: str) -> str:
+    return _in_short(f"""
 WITH wanted AS MATERIALIZED (
     SELECT channel_id, nullif(persona, '') AS persona_id, persona
     FROM unnest(
@@ -99,7 +101,7 @@ found AS (
         AND m.channel_id <> %(channel_id)s
         AND (%(everywhere)s OR m.server_id IS NOT DISTINCT FROM %(server_id)s::text)
         AND (%(lineage_id)s::text IS NULL OR m.persona_lineage_id = %(lineage_id)s)
-        AND (NOT %(only_noted)s OR m.summary IS NOT NULL OR m.categories <> '{{}}')
+        {of_others}
         AND {_LIVE_AT} > to_timestamp(
             CASE WHEN m.summary IS NULL THEN %(alive_since)s ELSE %(summary_alive_since)s END
             / 1000.0::float8
@@ -108,7 +110,7 @@ found AS (
             SELECT channel_id, persona FROM wanted
         )
 ),
-shown AS (
+visible AS (
     SELECT m.*, {_LIVE_AT} AS live_at, privacy.is_hidden
     FROM found AS m
     CROSS JOIN LATERAL (
@@ -122,7 +124,11 @@ shown AS (
         ) AS is_hidden
     ) AS privacy
     WHERE m.is_wanted OR NOT privacy.is_hidden
-    ORDER BY m.is_wanted DESC, live_at DESC
+),
+shown AS (
+    SELECT *
+    FROM {visible}
+    ORDER BY is_wanted DESC, live_at DESC
     LIMIT %(most)s
 )
 SELECT json_build_object(
@@ -138,6 +144,25 @@ SELECT json_build_object(
     'tombstones', ({_TOMBSTONES})
 )::text
 """)
+
+
+READ = _read(of_others="", visible="visible")
+
+# The asked persona's and the newest: a channel with many personas must not keep the others out.
+ROWS_OF_A_CHANNEL = 2
+
+# For a prompt, which tells one entry of a channel, and only what there is something to tell of.
+READ_FOR_PROMPT = _read(
+    of_others="AND (m.summary IS NOT NULL OR m.categories <> '{}')",
+    visible=f"""(
+        SELECT *, row_number() OVER (
+            PARTITION BY is_wanted, channel_id
+            ORDER BY persona_id IS NOT DISTINCT FROM %(persona_id)s::text DESC, live_at DESC
+        ) AS place
+        FROM visible
+    ) AS ranked
+    WHERE is_wanted OR place <= {ROWS_OF_A_CHANNEL}""",
+)
 
 # The rows of at most two scopes of one channel and persona: a user's, and the server's.
 READ_SCOPES = f"""

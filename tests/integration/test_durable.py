@@ -87,7 +87,7 @@ def wanted(**fields):
             "lineage_id": None,
             "everywhere": False,
             "sees_private": False,
-            "only_noted": False,
+            "for_prompt": False,
             "scopes": (ASKED,),
             "parent_ids": (),
             "limit": 50,
@@ -626,7 +626,20 @@ def test_for_a_prompt_rows_without_notes_do_not_stand_in_the_way(rows, insert):
     insert(server("silent"))
     insert(server("noted"), age=HOUR, told=HOUR, summary="tides")
     insert(server("labelled"), age=2 * HOUR, told=HOUR, categories=json.dumps({"mood": "calm"}))
-    assert channels(read(rows, only_noted=True, limit=2)) == ["labelled", "noted"]
+    assert channels(read(rows, for_prompt=True, limit=2)) == ["labelled", "noted"]
+
+
+def test_a_channel_of_many_personas_keeps_no_other_channel_out_of_a_prompt(rows, insert):
+    for number, channel in enumerate("xyz"):
+        insert(server(channel), age=HOUR + number, told=HOUR + number, summary="tides")
+    for persona in ("7", "8", "9", "10"):
+        insert(server("lounge", persona), age=int(persona), told=int(persona), summary="tides")
+    found = read(rows, for_prompt=True, limit=2).rows
+    assert [(it.channel_id, it.persona_id) for it in found[:3]] == [
+        ("lounge", "7"),
+        ("lounge", "8"),
+        ("x", "7"),
+    ]
 
 
 def test_a_row_comes_once_even_if_it_is_needed_and_among_the_newest(rows, insert):

@@ -485,21 +485,21 @@ def test_a_context_is_rendered(send, post):
 
 
 @pytest.mark.parametrize(
-    ("path", "parameters", "only_noted", "limit"),
+    ("path", "parameters", "for_prompt", "limit"),
     [
         ("/v1/memories", {"limit": "7"}, False, 7),
-        ("/v1/context", {"maxChannels": "2"}, True, 16),
+        ("/v1/context", {"maxChannels": "2"}, True, 2),
     ],
 )
 def test_rows_are_asked_for_what_is_answered(
-    send, app, monkeypatch, path, parameters, only_noted, limit
+    send, app, monkeypatch, path, parameters, for_prompt, limit
 ):
     """A prompt has no use for rows without notes, and room for one persona of each channel."""
     rows = FakeRows()
     monkeypatch.setattr(app, "durable", rows)
     send("GET", path, **PLACE, **parameters)
     (asked,) = rows.wanted
-    assert (asked.only_noted, asked.limit) == (only_noted, limit)
+    assert (asked.for_prompt, asked.limit) == (for_prompt, limit)
 
 
 def test_memory_may_be_withheld_without_the_database(send, post, app, monkeypatch):

@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 from given import HOUR, NOW, summarize, window
-from recalling import answered, ask, channels, keep
+from recalling import answered, ask, channels, keep, recalled
 
 from capture.room import MAX_ANSWER_BYTES
 from shortterm.scope import Scope
@@ -211,3 +211,31 @@ def test_of_too_many_lines_the_newest_are_answered_in_their_order(held):
 def test_an_answer_in_full_is_not_called_truncated(held):
     keep(held, "c")
     assert "truncated" not in ask(held)
+
+
+def told(held, **asked):
+    """Which channels and personas a prompt is told of, the newest first."""
+    found = recalled(held, for_prompt=True, **asked)
+    return [(it.channel_id, it.persona_id) for it in found.others]
+
+
+def test_a_channel_of_many_personas_keeps_no_other_channel_out_of_a_prompt(held, clock):
+    for channel, persona in [("x", "7"), ("y", "7"), *(("lounge", str(n)) for n in range(10, 40))]:
+        clock.now += 1
+        keep(held, channel, persona=persona)
+    assert told(held, limit="2") == [("lounge", "39"), ("y", "7")]
+
+
+def test_a_prompt_is_told_of_the_asked_persona_though_others_were_there_since(held, clock):
+    for persona in ("7", "8", "9"):
+        clock.now += 1
+        keep(held, "lounge", persona=persona)
+    assert told(held, limit="1") == [("lounge", "9"), ("lounge", "7")]
+    assert told(held, limit="1", personaId="8") == [("lounge", "9"), ("lounge", "8")]
+
+
+def test_what_the_asker_may_not_see_is_not_told_of_the_asked_persona_either(held, clock):
+    keep(held, "lounge", lineage="3", persona="7")
+    clock.now += 1
+    keep(held, "lounge", lineage="4", persona="8")
+    assert told(held, personaLineageId="4") == [("lounge", "8")]
