@@ -40,13 +40,13 @@ def remember_in(memory: Memory) -> None:
     app.memory = memory
 
 
-def roomy_memory() -> Memory:
-    """Return a memory with the function's times to live that never evicts."""
+def roomy_memory(max_bytes: int = PLENTY) -> Memory:
+    """Return a memory with the function's times to live that never evicts, if there is plenty."""
     settings = app.settings
     return Memory(
-        max_bytes=PLENTY,
-        ttl_ms=int(settings.memory_ttl_hours * app.HOUR_MS),
-        summary_ttl_ms=int(settings.summary_ttl_hours * app.HOUR_MS),
+        max_bytes=max_bytes,
+        ttl_ms=settings.memory_ttl_ms,
+        summary_ttl_ms=settings.summary_ttl_ms,
         clock=app.now,
     )
 

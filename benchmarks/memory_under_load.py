@@ -27,7 +27,7 @@ MB = 2**20
 def measure() -> list[Table]:
     texts = scene.texts(CHARACTERS)
     bound = lambda_function.app.settings.memory_max_bytes
-    memory = _memory(bound)
+    memory = lambda_function.roomy_memory(bound)
     gc.collect()
     before = _resident()
     began = time.perf_counter()
@@ -64,16 +64,6 @@ def measure() -> list[Table]:
             ],
         )
     ]
-
-
-def _memory(bound: int) -> Memory:
-    settings = lambda_function.app.settings
-    return Memory(
-        max_bytes=bound,
-        ttl_ms=int(settings.memory_ttl_hours * lambda_function.app.HOUR_MS),
-        summary_ttl_ms=int(settings.summary_ttl_hours * lambda_function.app.HOUR_MS),
-        clock=lambda_function.app.now,
-    )
 
 
 def _fed(memory: Memory, texts: list[str], turns: int) -> Iterator[int]:

@@ -24,6 +24,7 @@ from capture.durable import Away, Durable, Reading, Wanted
 from local.functions import as_role
 from local.postgres import Postgres
 from schema.migrate import migrate, read
+from shortterm import clock
 from shortterm.database import Database
 from shortterm.notes import Category, Notes
 from shortterm.scope import Scope, ScopeKind
@@ -37,8 +38,6 @@ DISK_NEEDED = 25 * GB
 # More often than Postgres plans a prepared statement for its parameters: its general plan, too.
 REPEATS = 20
 BATCH = 100
-MINUTE_MS = 60_000
-HOUR_MS = 60 * MINUTE_MS
 # What a read may touch for each row that it returns: the row, whether its channel and the channel
 # above it are private, and the way through their indexes.
 PAGES_PER_ROW = 20
@@ -185,15 +184,18 @@ def _acts(database_url: str) -> Iterator[tuple[str, Iterable[Act]]]:
         (f"{BATCH} notes", _notes),
     ):
         yield name, _repeated(lambda batch=batch: _apply(database, batch()))
-    yield "the janitor", [lambda: janitor.tidy(database, settings, _now(), lambda: 10 * MINUTE_MS)]
+    yield (
+        "the janitor",
+        [lambda: janitor.tidy(database, settings, clock.now(), lambda: 10 * clock.MINUTE_MS)],
+    )
     durable = _connected(as_role(database_url, "stm_capture"))
     yield (
         "forgetting a channel",
-        _repeated(lambda: durable.forget("channel", _place().users.channel_id, now=_now())),
+        _repeated(lambda: durable.forget("channel", _place().users.channel_id, now=clock.now())),
     )
     yield (
         "forgetting a user",
-        _repeated(lambda: durable.forget("user", _place().users.owner_id, now=_now())),
+        _repeated(lambda: durable.forget("user", _place().users.owner_id, now=clock.now())),
     )
 
 
@@ -226,7 +228,7 @@ def _repeated(act: Act) -> Iterable[Act]:
 
 def _connected(database_url: str) -> Durable:
     """Return what the capture function reads with; its first connection may take too long."""
-    durable = Durable(DatabaseSettings(database_url), since=_now(), clock=_now)
+    durable = Durable(DatabaseSettings(database_url), since=clock.now(), clock=clock.now)
     for _ in range(10):
         try:
             durable.rows_of(many_rows.place(0).scopes, obeyed=0)
@@ -260,7 +262,7 @@ def _recall(
     parent_ids: tuple[str, ...] = (),
 ) -> Reading:
     """Read what the first of `scopes` asks for. Raises Away if it takes too long for a reply."""
-    now = _now()
+    now = clock.now()
     wanted = Wanted(
         asked=scopes[0],
         server_id=server_id,
@@ -271,8 +273,8 @@ def _recall(
         scopes=tuple(scopes),
         parent_ids=parent_ids,
         limit=50,
-        alive_since=now - 12 * HOUR_MS,
-        summary_alive_since=now - 24 * HOUR_MS,
+        alive_since=now - 12 * clock.HOUR_MS,
+        summary_alive_since=now - 24 * clock.HOUR_MS,
     )
     return durable.read(wanted, obeyed=many_rows.TOMBSTONES)
 
@@ -293,15 +295,15 @@ def _turn(place: Place) -> TurnWork:
     return TurnWork(
         version=1,
         turn_id=f"19{next(_numbers):017}",
-        occurred_at=_now(),
-        captured_at=_now(),
+        occurred_at=clock.now(),
+        captured_at=clock.now(),
         scopes=(ScopeWork(place.users, "3"), ScopeWork(place.servers, "3", live=True)),
         server_id=place.server_id,
     )
 
 
 def _notes() -> list[NotesWork]:
-    now = _now()
+    now = clock.now()
     notes = Notes(scene.text(300), now, (Category("mood", now, "calm"),))
     return [
         NotesWork(
@@ -314,7 +316,3 @@ def _notes() -> list[NotesWork]:
         )
         for place in (_place() for _ in range(BATCH))
     ]
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

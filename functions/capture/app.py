@@ -5,7 +5,6 @@ import gc
 # Nothing that the imports make is garbage: looking for some is a good part of a cold start.
 gc.disable()
 
-import time
 import uuid
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -30,27 +29,20 @@ from capture.recall import Question, Recollection, recall
 from capture.settings import Settings
 from shortterm import settings as environment
 from shortterm import telemetry
+from shortterm.clock import now
 from shortterm.telemetry import Metric, logger
 from shortterm.tombstone import Subject
 from shortterm.wire import Mismatch
 
-HOUR_MS = 3_600_000
-
-
-def now() -> int:
-    """Return the wall time in ms since the epoch."""
-    return time.time_ns() // 1_000_000
-
-
 settings = environment.load(Settings)
 memory = Memory(
     max_bytes=settings.memory_max_bytes,
-    ttl_ms=int(settings.memory_ttl_hours * HOUR_MS),
-    summary_ttl_ms=int(settings.summary_ttl_hours * HOUR_MS),
+    ttl_ms=settings.memory_ttl_ms,
+    summary_ttl_ms=settings.summary_ttl_ms,
     clock=now,
 )
 outbox = Outbox(
-    sqs_client(), settings.work_queue_url, capacity=settings.outbox_max_messages, now=now
+    sqs_client(), settings.work_queue_url, capacity=settings.outbox_max_messages, clock=now
 )
 container = Container(id=uuid.uuid4().hex, since=now())
 durable = Durable(settings, since=container.since, clock=now)

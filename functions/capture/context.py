@@ -13,11 +13,8 @@ from capture.dialogue import Role
 from capture.query import ContextQuery
 from capture.recall import Recollection
 from capture.remembered import Remembered
+from shortterm.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from shortterm.wire import Private
-
-MINUTE_MS = 60_000
-HOUR_MS = 60 * MINUTE_MS
-DAY_MS = 24 * HOUR_MS
 
 # What a display name could use to speak for somebody else, or to open another channel.
 _NOT_IN_A_SPEAKER = str.maketrans(":[]", " ()")

@@ -11,6 +11,7 @@ from botocore.session import get_session
 
 from capture.breaker import Breaker
 from shortterm import telemetry, work
+from shortterm.clock import now
 from shortterm.telemetry import Metric, logger
 from shortterm.wire import Private
 from shortterm.work import Work
@@ -59,11 +60,6 @@ def sqs_client() -> "SQSClient":
     return cast("SQSClient", client)
 
 
-def wall_clock() -> int:
-    """Return the wall time in ms since the epoch."""
-    return time.time_ns() // 1_000_000
-
-
 class _Posted(Private, frozen=True):
     number: int
     group: str
@@ -74,7 +70,8 @@ class Outbox:
     """Work on its way to the queue, oldest first, at most `capacity` messages.
 
     What could not be sent waits here, in this container's memory, and goes with the next turn; in
-    an outage, with the next one after a rest. `clock` returns seconds, `now` the wall time in ms.
+    an outage, with the next one after a rest. `clock` returns the wall time in ms, `stopwatch`
+    seconds.
     """
 
     def __init__(
@@ -83,14 +80,14 @@ class Outbox:
         queue_url: str,
         *,
         capacity: int,
-        clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], int] = wall_clock,
+        clock: Callable[[], int] = now,
+        stopwatch: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._queue_url = queue_url
         self._capacity = capacity
-        self._clock = clock
-        self._breaker = Breaker(REST_MS, now, patience=PATIENCE, longest_rest_ms=LONGEST_REST_MS)
+        self._stopwatch = stopwatch
+        self._breaker = Breaker(REST_MS, clock, patience=PATIENCE, longest_rest_ms=LONGEST_REST_MS)
         self._waiting: deque[_Posted] = deque()
         self._bytes = 0
         self._number = 0
@@ -123,13 +120,13 @@ class Outbox:
 
     def _send_waiting(self, newest: _Posted) -> bool:
         """Send what waits, oldest first, while it goes well; tell whether `newest` was accepted."""
-        started = self._clock()
+        started = self._stopwatch()
         while True:
             batch = self._take_batch()
             accepted = self._send_batch(batch)
             if newest in accepted:
                 return True
-            in_time = self._clock() - started < CATCH_UP_S
+            in_time = self._stopwatch() - started < CATCH_UP_S
             if len(accepted) < len(batch) or not self._waiting or not in_time:
                 return False
 
@@ -154,14 +151,14 @@ class Outbox:
 
     def _send_batch(self, batch: list[_Posted]) -> list[_Posted]:
         """Send a batch; return what SQS accepted, and put what may be tried again back."""
-        began = self._clock()
+        began = self._stopwatch()
         try:
             answer = self._request(batch, began)
         # Whatever breaks behind a delivered reply must not reach the bot (seed: Fault isolation).
         except Exception as error:
             for posted in reversed(batch):
                 self._put_back(posted)
-            if self._clock() - began >= SLOW_S:
+            if self._stopwatch() - began >= SLOW_S:
                 self._breaker.failed()
             logger.warning("Work could not be queued", extra=_described(error))
             return []
@@ -185,7 +182,7 @@ class Outbox:
         except ConnectionClosedError:
             # A connection that nobody used for minutes, in a container that stood still, was closed
             # at its other end: a new one will do. If it was a batch on its way, it counts once.
-            if self._clock() - began >= SLOW_S:
+            if self._stopwatch() - began >= SLOW_S:
                 raise
             return self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
 

@@ -8,13 +8,13 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 
 from capture.answer import Problem
-from capture.durable import Away
+from capture.durable import REST_MS, Away
 from shortterm import telemetry
 from shortterm.telemetry import logger
 from shortterm.wire import Mismatch
 
 # Longer than the database is left alone after a failure.
-RETRY_AFTER_S = 6
+RETRY_AFTER_S = REST_MS // 1_000 + 1
 
 _encode = msgspec.json.Encoder().encode
 

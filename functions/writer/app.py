@@ -5,7 +5,6 @@ import gc
 # Nothing that the imports make is garbage: looking for some is a good part of a cold start.
 gc.disable()
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +13,8 @@ from aws_lambda_powertools.utilities.batch import process_partial_response
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from shortterm import clock, telemetry
 from shortterm import settings as environment
-from shortterm import telemetry
 from shortterm.database import Database, Unavailable, describe
 from shortterm.telemetry import Metric, logger
 from shortterm.wire import Mismatch
@@ -75,9 +74,8 @@ def tidy(context: LambdaContext) -> janitor.Tidied:
 
     Raises Unavailable, in words that quote nothing: Lambda logs them, and its alarm rings.
     """
-    now = time.time_ns() // 1_000_000
     try:
-        return janitor.tidy(database, settings, now, context.get_remaining_time_in_millis)
+        return janitor.tidy(database, settings, clock.now(), context.get_remaining_time_in_millis)
     except (Unavailable, psycopg.Error) as error:
         logger.error("The janitor stopped", extra=describe(error))
         raise Unavailable("the janitor could not finish: see the log") from None

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 from psycopg import Connection
 
 from shortterm import telemetry
+from shortterm.clock import DAY_MS
 from shortterm.database import Database
 from shortterm.telemetry import Metric
 from writer.settings import Settings
 
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 BATCH = 1_000
 # Enough for a statement to run into its time-out, and to answer.
 RESERVE_MS = 12_000
@@ -87,8 +86,8 @@ def _tasks(settings: Settings, now: int) -> Iterator[_Task]:
     """Say what goes, from when: a tombstone outlives the entries that it keeps away."""
     tombstones_ms = max(
         settings.tombstone_retention_days * DAY_MS,
-        settings.memory_ttl_hours * HOUR_MS,
-        settings.summary_ttl_hours * HOUR_MS,
+        settings.memory_ttl_ms,
+        settings.summary_ttl_ms,
     )
     rows_ms, ledger_ms = (
         settings.row_retention_days * DAY_MS,

@@ -38,7 +38,7 @@ def queue():
 
 @pytest.fixture
 def outbox(queue, clock):
-    return Outbox(queue, "https://queue", capacity=100, now=clock)
+    return Outbox(queue, "https://queue", capacity=100, clock=clock)
 
 
 def turns(queue):
@@ -91,7 +91,7 @@ def test_a_connection_that_was_closed_after_a_wait_is_not_tried_again(queue, clo
         return closed(entries)
 
     queue.then(close_late)
-    outbox = Outbox(queue, "https://queue", capacity=100, clock=watch, now=clock)
+    outbox = Outbox(queue, "https://queue", capacity=100, clock=clock, stopwatch=watch)
     assert not outbox.send(work("t1"))
     assert queue.requests == 1
 
@@ -106,7 +106,7 @@ def hanging(queue, clock):
         return too_slow(entries)
 
     queue.default = hang
-    return Outbox(queue, "https://queue", capacity=1_000, clock=watch, now=clock)
+    return Outbox(queue, "https://queue", capacity=1_000, clock=clock, stopwatch=watch)
 
 
 def test_a_queue_that_hung_twice_in_a_row_is_left_alone(hanging, queue, clock):
@@ -187,7 +187,7 @@ def test_a_turn_that_sqs_refuses_for_good_is_not_queued(outbox, queue):
 
 def test_a_slow_queue_is_not_asked_again_to_catch_up(queue):
     watch = Clock(0)
-    outbox = Outbox(queue, "https://queue", capacity=100, clock=watch)
+    outbox = Outbox(queue, "https://queue", capacity=100, stopwatch=watch)
 
     def slowly(entries):
         watch.now += 1
@@ -203,7 +203,7 @@ def test_a_slow_queue_is_not_asked_again_to_catch_up(queue):
 
 
 def test_a_quick_queue_is_caught_up_with_in_one_turn(queue):
-    outbox = Outbox(queue, "https://queue", capacity=100, clock=lambda: 0.0)
+    outbox = Outbox(queue, "https://queue", capacity=100, stopwatch=lambda: 0.0)
     queue.then(*[unreachable] * 30)
     for number in range(30):
         outbox.send(work(f"t{number}"))

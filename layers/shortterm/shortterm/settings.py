@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from shortterm.clock import HOUR_MS
 from shortterm.wire import mismatch
 
 S = TypeVar("S", bound=Struct)
+Hours = Annotated[float, Meta(gt=0, le=24 * 365)]
 
 
 class BadSettings(Exception):
@@ -25,6 +27,21 @@ class DatabaseSettings(Struct, frozen=True):
 
     database_url: str
     database_iam_auth: bool = False
+
+
+class EntrySettings(DatabaseSettings, frozen=True, kw_only=True):
+    """And how long an entry lives from its last update, without and with a summary."""
+
+    memory_ttl_hours: Hours = 12
+    summary_ttl_hours: Hours = 24
+
+    @property
+    def memory_ttl_ms(self) -> int:
+        return int(self.memory_ttl_hours * HOUR_MS)
+
+    @property
+    def summary_ttl_ms(self) -> int:
+        return int(self.summary_ttl_hours * HOUR_MS)
 
 
 def load(kind: type[S], environ: Mapping[str, str] = os.environ) -> S:
