@@ -18,6 +18,7 @@ from fuzz.http_sender import HttpSender
 from fuzz.shot import CANARY, Shot
 from fuzz.tally import Tally
 from fuzz.watch import Watch
+from local.sqs import depth
 from local.stack import Stack
 
 CONTAINERS = 2
@@ -96,7 +97,7 @@ def _judge_what_is_left(stack: Stack, watch: Watch, tally: Tally, report: Report
     if any(it["outbox"] for it in health):
         tally.complain("work is left in an outbox")
     _wait_until_written(stack, tally)
-    if dead := _queued(stack, stack.dlq_url):
+    if dead := depth(stack.sqs_client, stack.dlq_url):
         tally.complain(f"{dead} messages are dead letters")
     with psycopg.connect(stack.database_url) as connection:
         rows = connection.execute("SELECT turn_id FROM applied_turns").fetchall()
@@ -121,16 +122,8 @@ def _each_health(stack: Stack) -> list[dict[str, Any]]:
 
 def _wait_until_written(stack: Stack, tally: Tally) -> None:
     deadline = time.monotonic() + _WRITTEN_WITHIN_S
-    while left := _queued(stack, stack.queue_url):
+    while left := depth(stack.sqs_client, stack.queue_url):
         if time.monotonic() > deadline:
             tally.complain(f"{left} messages are still in the queue")
             return
         time.sleep(0.2)
-
-
-def _queued(stack: Stack, queue_url: str) -> int:
-    answer = stack.sqs_client.get_queue_attributes(
-        QueueUrl=queue_url,
-        AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
-    )
-    return sum(int(count) for count in answer["Attributes"].values())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from local.sample import Context, Expected, Post, Sample, sample
+from local.sqs import depth
 from local.table import table
 
 if TYPE_CHECKING:
@@ -111,11 +112,7 @@ def _drain(stack: "Stack") -> Iterator[str]:
     """Nothing when the queue ran empty, nothing waiting and nothing in flight, in time."""
     deadline = time.monotonic() + _WAIT_SECONDS
     while time.monotonic() < deadline:
-        attributes = stack.sqs_client.get_queue_attributes(
-            QueueUrl=stack.queue_url,
-            AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
-        )["Attributes"]
-        if not any(int(count) for count in attributes.values()):
+        if not depth(stack.sqs_client, stack.queue_url):
             return
         time.sleep(0.05)
     yield f"the queue was not empty after {_WAIT_SECONDS} seconds"

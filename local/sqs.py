@@ -15,6 +15,7 @@ from local.loopback import HOST
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 WORK_QUEUE = "shortterm-work"
 DEAD_LETTER_QUEUE = "shortterm-work-dlq"
@@ -22,6 +23,11 @@ DEAD_LETTER_QUEUE = "shortterm-work-dlq"
 _SERVER = Path(__file__).with_name("sqs_server.py")
 _START_SECONDS = 30
 _FORTNIGHT = "1209600"
+_DEPTH: "list[QueueAttributeNameType]" = [
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+]
 
 
 class Sqs:
@@ -120,6 +126,12 @@ def sqs_client(endpoint: str) -> "SQSClient":
         ),
     )
     return client
+
+
+def depth(client: "SQSClient", queue_url: str) -> int:
+    """Return how many messages are in a queue: waiting, in flight or delayed."""
+    attributes = client.get_queue_attributes(QueueUrl=queue_url, AttributeNames=_DEPTH)
+    return sum(map(int, attributes["Attributes"].values()))
 
 
 def _free_port() -> int:

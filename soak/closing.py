@@ -8,6 +8,7 @@ from typing import Any
 from local.container import Container
 from local.gateway import Request, proxy_event
 from local.outcome import Success
+from local.sqs import depth
 from local.stack import Stack
 from soak.answers import Answers
 from soak.stream import World
@@ -71,7 +72,7 @@ class Queues:
 
     def left(self) -> int:
         """How many messages are in the work queue."""
-        return self._count(self._queue_url)
+        return depth(self._sqs, self._queue_url)
 
     def dead(self) -> set[str]:
         """Take all messages out of the dead-letter queue and return their bodies."""
@@ -85,24 +86,13 @@ class Queues:
     def _wait_while(self, condition: Callable[[int, int], bool]) -> bool:
         """Wait while it holds of what is queued and dead; False when nothing changes any more."""
         seen, changed = (-1, -1), time.monotonic()
-        while condition(*(now := (self.left(), self._count(self._dlq_url)))):
+        while condition(*(now := (self.left(), depth(self._sqs, self._dlq_url)))):
             if now != seen:
                 seen, changed = now, time.monotonic()
             elif time.monotonic() - changed > _STILL_S:
                 return False
             time.sleep(_PAUSE_S)
         return True
-
-    def _count(self, url: str) -> int:
-        attributes = self._sqs.get_queue_attributes(
-            QueueUrl=url,
-            AttributeNames=[
-                "ApproximateNumberOfMessages",
-                "ApproximateNumberOfMessagesNotVisible",
-                "ApproximateNumberOfMessagesDelayed",
-            ],
-        )["Attributes"]
-        return sum(map(int, attributes.values()))
 
 
 def _waiting(container: Container) -> int:

@@ -18,6 +18,7 @@ from given import turn_fields
 from waiting import until
 
 from infra.artifacts import rehearsal
+from local.sqs import depth
 from local.stack import Stack
 from shortterm.work import Work, encode
 
@@ -158,11 +159,7 @@ class Place:
         until(lambda: self.counts() == expected and self.queued() == 0, lambda: self.counts())
 
     def queued(self) -> int:
-        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        answer = self.stack.sqs_client.get_queue_attributes(
-            QueueUrl=self.stack.queue_url, AttributeNames=names
-        )
-        return sum(int(count) for count in answer["Attributes"].values())
+        return depth(self.stack.sqs_client, self.stack.queue_url)
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,7 @@ from local.container import Container
 from local.functions import CODE, FUNCTIONS, settings_of
 from local.gateway import Request, proxy_event
 from local.outcome import Failure
+from local.sqs import depth
 from local.stack import Stack
 
 # In every line and name that is spoken, and wherever else a bot may put somebody's words.
@@ -281,7 +282,7 @@ class Proof:
             "notes": told,
         }
         self._queue(notes, notes | {"version": ATTACHED}, notes | {"kind": ATTACHED}, ATTACHED)
-        until(lambda: self._count(self.stack.dlq_url) >= 4, self._queued)
+        until(lambda: self._queued()[1] >= 4, self._queued)
 
     def _lose_the_queue(self) -> None:
         os.kill(self.stack.sqs.pid, signal.SIGSTOP)
@@ -294,14 +295,14 @@ class Proof:
         """What is posted now is refused by the writer and ends in the dead-letter queue."""
         self.stack.postgres.kill()
         try:
-            dead = self._count(self.stack.dlq_url)
+            dead = self._queued()[1]
             self._post()
             self._send("PUT", "/v1/summaries", json.dumps(NOTED))
             self._send("DELETE", "/v1/users/u-7/memories")
             self._send("DELETE", "/v1/channels/c-7/memories")
             self._send("GET", "/v1/users/u-7/export")
             self._read()
-            until(lambda: self._count(self.stack.dlq_url) >= dead + 2, self._queued)
+            until(lambda: self._queued()[1] >= dead + 2, self._queued)
         finally:
             self.stack.postgres.start()
 
@@ -320,7 +321,7 @@ class Proof:
             container.kill()  # one that does not leave the database alone any more
         self._post()
         self._send("PUT", "/v1/summaries", json.dumps(NOTED))
-        until(lambda: self._count(self.stack.queue_url) == 0, self._queued)
+        until(lambda: self._queued()[0] == 0, self._queued)
         self._send("DELETE", "/v1/channels/quiet/memories")
         self._send("DELETE", "/v1/users/u-8/memories")
 
@@ -402,15 +403,10 @@ class Proof:
             body = work if isinstance(work, str) else json.dumps(work)
             self.stack.sqs_client.send_message(QueueUrl=self.stack.queue_url, MessageBody=body)
 
-    def _count(self, queue_url: str) -> int:
-        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        answer = self.stack.sqs_client.get_queue_attributes(
-            QueueUrl=queue_url, AttributeNames=names
-        )
-        return sum(int(count) for count in answer["Attributes"].values())
-
     def _queued(self) -> tuple[int, int]:
-        return self._count(self.stack.queue_url), self._count(self.stack.dlq_url)
+        queues = self.stack.queue_url, self.stack.dlq_url
+        work, dead = (depth(self.stack.sqs_client, it) for it in queues)
+        return work, dead
 
     def _receive_all(self, queue_url: str) -> list[dict[str, Any]]:
         received: list[dict[str, Any]] = []
