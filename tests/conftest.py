@@ -13,9 +13,11 @@ os.environ.update(
     DATABASE_URL="postgresql://nobody@127.0.0.1:1/nothing",
 )
 
+import importlib
 import io
 import json
 import shutil
+import sys
 import tempfile
 from typing import Any
 
@@ -52,6 +54,26 @@ def event():
         return json.loads((samples.EVENTS / f"{name}.json").read_text("utf-8"))
 
     return load
+
+
+@pytest.fixture
+def app_of(monkeypatch):
+    """Import a function's app anew, as a container that has just started."""
+    started = []
+
+    def start(function: str, **environ: str):
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        name = f"{function}.app"
+        sys.modules.pop(name, None)
+        started.append(importlib.import_module(name))
+        return started[-1]
+
+    yield start
+    for app in started:
+        sys.modules.pop(app.__name__, None)
+        if hasattr(app, "database"):
+            app.database.close()
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A real Postgres for the tests, with a migrated database of its own for each."""
 
-import importlib
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,26 +78,6 @@ def sql(database_url):
             return cursor.fetchall() if cursor.description else []
 
     return run
-
-
-@pytest.fixture
-def app_of(monkeypatch):
-    """Import a function's app anew, as a container that has just started."""
-    started = []
-
-    def start(function: str, **environ: str):
-        for name, value in environ.items():
-            monkeypatch.setenv(name, value)
-        name = f"{function}.app"
-        sys.modules.pop(name, None)
-        started.append(importlib.import_module(name))
-        return started[-1]
-
-    yield start
-    for app in started:
-        sys.modules.pop(app.__name__, None)
-        if hasattr(app, "database"):
-            app.database.close()
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """A memory whose clock stands still until a test turns it, and a capture function to call."""
 
-import importlib
 import json
-import sys
 
 import boto3
 import pytest
@@ -21,12 +19,10 @@ def held(clock):
 
 
 @pytest.fixture
-def app():
+def app(app_of):
     """A container that has just started, with an empty memory, and no queue yet."""
     with mock_aws():
-        sys.modules.pop("capture.app", None)
-        yield importlib.import_module("capture.app")
-        sys.modules.pop("capture.app", None)
+        yield app_of("capture")
 
 
 @pytest.fixture

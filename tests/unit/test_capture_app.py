@@ -1,9 +1,7 @@
 """The capture function as Lambda calls it: the sample events in, API Gateway answers out."""
 
 import base64
-import importlib
 import json
-import sys
 from urllib.parse import unquote
 
 import msgspec
@@ -268,26 +266,19 @@ def test_names_that_cannot_be_encoded_break_no_read(post, call):
         ("MEMORY_MAX_BYTES", "40000000", "_max_bytes", 40_000_000),
     ],
 )
-def test_the_memory_has_the_limits_that_are_set(monkeypatch, name, value, attribute, expected):
-    monkeypatch.setenv(name, value)
-    sys.modules.pop("capture.app", None)
-    app = importlib.import_module("capture.app")
+def test_the_memory_has_the_limits_that_are_set(app_of, name, value, attribute, expected):
+    app = app_of("capture", **{name: value})
     assert getattr(app.memory, attribute) == expected
-    sys.modules.pop("capture.app")
 
 
-def test_the_window_and_the_outbox_have_the_limits_that_are_set(monkeypatch, event):
-    monkeypatch.setenv("MAX_MESSAGES_PER_CHANNEL", "2")
-    monkeypatch.setenv("OUTBOX_MAX_MESSAGES", "1")
-    sys.modules.pop("capture.app", None)
+def test_the_window_and_the_outbox_have_the_limits_that_are_set(app_of, event):
     with mock_aws():
-        app = importlib.import_module("capture.app")
+        app = app_of("capture", MAX_MESSAGES_PER_CHANNEL="2", OUTBOX_MAX_MESSAGES="1")
         answers = [
             json.loads(app.handler(event("guild-turn"), LAMBDA_CONTEXT)["body"]) for _ in range(2)
         ]
     assert {it["lines"] for answer in answers for it in answer["scopes"]} == {2}
     assert len(app.outbox) == 1
-    sys.modules.pop("capture.app")
 
 
 def test_a_skip_is_counted_by_its_reason(call, capsys):
