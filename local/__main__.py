@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from local.errors import StackError
+from local.errors import CannotRun
 from local.functions import FUNCTIONS
 
 
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         return _run(options)
-    except StackError as error:
+    except CannotRun as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -16,7 +16,7 @@ from local.outcome import Failure, Outcome, exited, timed_out
 from local.runtime_api import RuntimeApi
 
 # Lambda allows ten seconds; a busy laptop that has yet to compile everything gets more.
-_INIT_SECONDS = 30
+_INIT_S = 30
 
 
 class Container:
@@ -64,9 +64,9 @@ class Container:
     def wait_until_ready(self) -> Failure | None:
         """Wait for the function's imports; the failure if they failed."""
         try:
-            failure = self._api.started.result(_INIT_SECONDS)
+            failure = self._api.started.result(_INIT_S)
         except FutureTimeoutError:
-            message = f"{self.function.name} did not start within {_INIT_SECONDS} seconds"
+            message = f"{self.function.name} did not start within {_INIT_S} seconds"
             failure = Failure("init", "Sandbox.Timedout", message)
         if failure:
             self.kill()

@@ -15,7 +15,7 @@ from local.table import table
 if TYPE_CHECKING:
     from local.stack import Stack
 
-_WAIT_SECONDS = 15
+_WAIT_S = 15
 _ROWS = """
     SELECT scope, owner_id, channel_id, persona_id, turns_since_refresh
       FROM short_term_memories
@@ -110,12 +110,12 @@ def _request(
 
 def _drain(stack: "Stack") -> Iterator[str]:
     """Nothing when the queue ran empty, nothing waiting and nothing in flight, in time."""
-    deadline = time.monotonic() + _WAIT_SECONDS
+    deadline = time.monotonic() + _WAIT_S
     while time.monotonic() < deadline:
         if not depth(stack.sqs_client, stack.queue_url):
             return
         time.sleep(0.05)
-    yield f"the queue was not empty after {_WAIT_SECONDS} seconds"
+    yield f"the queue was not empty after {_WAIT_S} seconds"
 
 
 def _read_rows(database_url: str, script: Sample) -> Turns:

@@ -4,12 +4,10 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from local.errors import BadAnswer
+
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef
-
-
-class MalformedAnswerError(Exception):
-    """The answer says nothing that SQS understands: the whole batch counts as failed."""
 
 
 def sqs_event(messages: "Sequence[MessageTypeDef]", queue_arn: str) -> dict[str, Any]:
@@ -39,7 +37,7 @@ def sqs_event(messages: "Sequence[MessageTypeDef]", queue_arn: str) -> dict[str,
 def failed_ids(payload: bytes, batch: frozenset[str]) -> frozenset[str]:
     """The ids in `batchItemFailures`; an empty answer, list or null means that all went well.
 
-    Raises MalformedAnswerError for an answer that AWS treats as a complete failure.
+    Raises BadAnswer for an answer that AWS treats as a complete failure.
     https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
     """
     try:
@@ -47,9 +45,9 @@ def failed_ids(payload: bytes, batch: frozenset[str]) -> frozenset[str]:
         failures = (response or {}).get("batchItemFailures") or []
         ids = frozenset(failure["itemIdentifier"] for failure in failures)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise MalformedAnswerError("the answer cannot be read") from error
+        raise BadAnswer("the answer cannot be read") from error
     if not ids <= batch:
-        raise MalformedAnswerError("the answer names a message that is not in the batch")
+        raise BadAnswer("the answer names a message that is not in the batch")
     return ids
 
 

@@ -7,16 +7,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from local.errors import StackError
+from local.errors import BadAnswer, CannotRun
 from local.gateway import (
     Answer,
-    MalformedAnswerError,
     Request,
     answer_of,
     error_answer,
     proxy_event,
 )
-from local.loopback import HOST, BadBodyError, BodyTooLargeError, LoopbackHandler, LoopbackServer
+from local.loopback import HOST, BadBody, BodyTooLarge, LoopbackHandler, LoopbackServer
 from local.outcome import Failure, Outcome
 
 _BODY_LIMIT = 10 * 1024 * 1024
@@ -28,12 +27,12 @@ class Front:
     """Serves until stopped. It neither prints nor logs what a request says."""
 
     def __init__(self, port: int, invoke: Callable[[bytes], Outcome]) -> None:
-        """Port 0 takes a free one; raises StackError when the port is taken."""
+        """Port 0 takes a free one; raises CannotRun when the port is taken."""
         try:
             self._server = LoopbackServer(port, partial(_Handler, invoke))
         except OSError as error:
             reason = error.strerror or str(error)
-            raise StackError(f"cannot listen on {HOST}:{port}: {reason}") from error
+            raise CannotRun(f"cannot listen on {HOST}:{port}: {reason}") from error
 
     @property
     def url(self) -> str:
@@ -61,9 +60,9 @@ class _Handler(LoopbackHandler):
     def _answer(self, request_id: str) -> Answer:
         try:
             body = self.read_body(_BODY_LIMIT)
-        except BadBodyError:
+        except BadBody:
             return error_answer(400, "Bad Request")
-        except BodyTooLargeError:
+        except BodyTooLarge:
             return error_answer(413, "Request Too Long")
         request = Request(
             self.command,
@@ -76,7 +75,7 @@ class _Handler(LoopbackHandler):
         event = json.dumps(proxy_event(request, request_id)).encode()
         try:
             outcome = self._invoke(event)
-        except StackError:
+        except CannotRun:
             return error_answer(503, "Service Unavailable")
         return _answer_to(outcome)
 
@@ -90,6 +89,6 @@ def _answer_to(outcome: Outcome) -> Answer:
         return error_answer(502, "Internal server error")
     try:
         return answer_of(outcome.payload)
-    except MalformedAnswerError:
+    except BadAnswer:
         _log.warning("the function's answer is not one of a Lambda proxy integration")
         return error_answer(502, "Internal server error")

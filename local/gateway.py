@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
+from local.errors import BadAnswer
 from local.functions import ACCOUNT_ID
 
 _STAGE = "local"
@@ -35,10 +36,6 @@ _WIRE_TEXT = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _OWN_HEADERS = frozenset({"content-length", "transfer-encoding", "connection"})
 
 Headers = list[tuple[str, str]]
-
-
-class MalformedAnswerError(Exception):
-    """The function's answer is not what a Lambda proxy integration must return."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ def proxy_event(request: Request, request_id: str) -> dict[str, Any]:
 
 
 def answer_of(payload: bytes) -> Answer:
-    """The HTTP answer that a function's response asks for; raises MalformedAnswerError."""
+    """The HTTP answer that a function's response asks for; raises BadAnswer."""
     try:
         response = json.loads(payload)
         status = int(response["statusCode"])
@@ -95,9 +92,9 @@ def answer_of(payload: bytes) -> Answer:
         encoded = response.get("isBase64Encoded") is True
         content = base64.b64decode(body, validate=True) if encoded else body.encode()
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
-        raise MalformedAnswerError from error
+        raise BadAnswer from error
     if not 200 <= status <= 599:
-        raise MalformedAnswerError
+        raise BadAnswer
     return Answer(status, headers, content)
 
 

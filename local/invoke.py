@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from local.container import Container
-from local.errors import StackError
+from local.errors import CannotRun
 from local.functions import CODE, FUNCTIONS, settings_of
 from local.lifeline import Lifeline
 from local.outcome import Failure
 from local.services import Services
-from local.state import State, StateInUseError
+from local.state import State, StateInUse
 
 
 def invoke(*, name: str, event: Path, state: Path) -> int:
     """Print the response, and the function's log lines on stderr; returns the exit code.
 
     Uses the database and the queue of the stack that runs on `state`, else starts them for the
-    call. Raises StackError.
+    call. Raises CannotRun.
     """
     content = _read_event(event)
     with _fresh_container(name, State(state)) as container:
@@ -34,7 +34,7 @@ def _fresh_container(name: str, state: State) -> Iterator[Container]:
         with state, Services(state) as services:
             yield from _until_used(services.container(name, log=None))
             return
-    except StateInUseError:
+    except StateInUse:
         pass
     with Lifeline() as lifeline:
         settings = settings_of(FUNCTIONS[name], state.endpoints())
@@ -53,9 +53,9 @@ def _read_event(path: Path) -> bytes:
         content = path.read_bytes()
         json.loads(content)
     except OSError as error:
-        raise StackError(f"cannot read {path}: {error.strerror}") from error
+        raise CannotRun(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise StackError(f"{path} is not JSON: {error}") from error
+        raise CannotRun(f"{path} is not JSON: {error}") from error
     return content
 
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 HOST = "127.0.0.1"
 
 _log = logging.getLogger(__name__)
-_STOP_SECONDS = 5
+_STOP_S = 5
 _BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _PIECE = 64 * 1024
 # What an oversized body may send on before we hang up: a client that is cut off while it still
@@ -20,11 +20,11 @@ _PIECE = 64 * 1024
 _DISCARD_FACTOR = 10
 
 
-class BadBodyError(Exception):
+class BadBody(Exception):
     """The request's body is not framed as HTTP/1.1 says."""
 
 
-class BodyTooLargeError(Exception):
+class BodyTooLarge(Exception):
     """The request's body is over the limit; it was read to its end and dropped."""
 
 
@@ -60,7 +60,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
     def read_body(self, limit: int) -> bytes:
         """The request's body, chunked or not.
 
-        Raises BadBodyError, BodyTooLargeError (over `limit` bytes); the connection closes after.
+        Raises BadBody, BodyTooLarge (over `limit` bytes); the connection closes after.
         """
         body = _Body(cast(BinaryIO, self.rfile), limit)
         try:
@@ -68,7 +68,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
                 body.read_chunks()
             else:
                 body.read(_content_length(self.headers.get_all("Content-Length", [])))
-        except (BadBodyError, BodyTooLargeError):
+        except (BadBody, BodyTooLarge):
             self.close_connection = True
             raise
         return body.whole()
@@ -108,13 +108,13 @@ class LoopbackServer(ThreadingHTTPServer):
         if self._thread.is_alive():
             # A call of our own ends the wait for the next one; closing the socket would not.
             with contextlib.suppress(OSError):
-                socket.create_connection((HOST, self.port), timeout=_STOP_SECONDS).close()
+                socket.create_connection((HOST, self.port), timeout=_STOP_S).close()
             self._thread.join()
         self.server_close()
         with self._changed:
             for connection in self._open:
                 _hang_up(connection)
-            self._changed.wait_for(lambda: not self._open, timeout=_STOP_SECONDS)
+            self._changed.wait_for(lambda: not self._open, timeout=_STOP_S)
 
     def _accept_connections(self) -> None:
         while not self._stopping:
@@ -154,11 +154,11 @@ class _Body:
 
     def read(self, length: int) -> None:
         if self._size + length > self._limit * _DISCARD_FACTOR:
-            raise BodyTooLargeError
+            raise BodyTooLarge
         while length > 0:
             piece = self._stream.read(min(length, _PIECE))
             if not piece:
-                raise BadBodyError("the body ends early")
+                raise BadBody("the body ends early")
             length -= len(piece)
             self._size += len(piece)
             if self._size <= self._limit:
@@ -168,20 +168,20 @@ class _Body:
         while size := _chunk_size(self._stream.readline(1024)):
             self.read(size)
             if self._stream.read(2) != b"\r\n":
-                raise BadBodyError("a chunk does not end where it says")
+                raise BadBody("a chunk does not end where it says")
         while self._stream.readline(_PIECE) not in (b"\r\n", b"\n", b""):
             pass  # trailers
 
     def whole(self) -> bytes:
         if self._size > self._limit:
-            raise BodyTooLargeError
+            raise BodyTooLarge
         return b"".join(self._pieces)
 
 
 def _chunk_size(line: bytes) -> int:
     digits = line.split(b";", 1)[0].strip()
     if not digits or digits.strip(b"0123456789abcdefABCDEF"):
-        raise BadBodyError("a chunk has no size")
+        raise BadBody("a chunk has no size")
     return int(digits, 16)
 
 
@@ -190,7 +190,7 @@ def _content_length(values: list[str]) -> int:
         return 0
     first = values[0].strip()
     if any(value.strip() != first for value in values) or not (first.isascii() and first.isdigit()):
-        raise BadBodyError("Content-Length is not a length")
+        raise BadBody("Content-Length is not a length")
     return int(first)
 
 

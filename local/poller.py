@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local.errors import StackError
-from local.event_source import MalformedAnswerError, failed_ids, sqs_event
+from local.errors import BadAnswer, CannotRun
+from local.event_source import failed_ids, sqs_event
 from local.outcome import Failure, Outcome
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _SQS_BATCH = 10
-_LONG_POLL_SECONDS = 1
-_WINDOW_STEP_SECONDS = 0.02
-_BACK_OFF_SECONDS = (0.1, 5.0)
+_LONG_POLL_S = 1
+_WINDOW_STEP_S = 0.02
+_BACK_OFF_S = (0.1, 5.0)
 
 
 class Poller:
@@ -64,7 +64,7 @@ class Poller:
             self._thread.join()
 
     def _run(self) -> None:
-        shortest, longest = _BACK_OFF_SECONDS
+        shortest, longest = _BACK_OFF_S
         pause = shortest
         queue_arn = None
         while not self._stopping.is_set():
@@ -87,10 +87,10 @@ class Poller:
         return answer["Attributes"]["QueueArn"]
 
     def _collect(self) -> "list[MessageTypeDef]":
-        batch = self._receive(self._batch_size, _LONG_POLL_SECONDS)
+        batch = self._receive(self._batch_size, _LONG_POLL_S)
         window_ends = time.monotonic() + self._window_seconds
         while batch and len(batch) < self._batch_size and time.monotonic() < window_ends:
-            if self._stopping.wait(_WINDOW_STEP_SECONDS):
+            if self._stopping.wait(_WINDOW_STEP_S):
                 break
             batch += self._receive(self._batch_size - len(batch), 0)
         # A message that became visible again within the window is in the batch once.
@@ -113,7 +113,7 @@ class Poller:
                 _log.warning("a batch of %d failed: %s", len(batch), outcome.type)
                 return
             failed = failed_ids(outcome.payload, frozenset(each["MessageId"] for each in batch))
-        except (StackError, MalformedAnswerError) as error:
+        except (CannotRun, BadAnswer) as error:
             _log.warning("a batch of %d failed: %s", len(batch), error)
             return
         if failed:

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 
 from local.container import Container
-from local.errors import StackError
+from local.errors import CannotRun
 from local.outcome import Failure, Outcome
 
 
@@ -55,7 +55,7 @@ class Pool:
             return [it for _, it in started if it.alive and it not in self._idle]
 
     def invoke(self, event: bytes) -> Outcome:
-        """Run one event; when all are busy, wait in line. Raises StackError once stopped."""
+        """Run one event; when all are busy, wait in line. Raises CannotRun once stopped."""
         with self.lease() as container:
             return container.invoke(event)
 
@@ -121,5 +121,5 @@ class Pool:
         return self._slots[slot]
 
 
-def _stopped() -> StackError:
-    return StackError("the function's containers have been stopped")
+def _stopped() -> CannotRun:
+    return CannotRun("the function's containers have been stopped")

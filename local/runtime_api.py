@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from local.loopback import HOST, BadBodyError, BodyTooLargeError, LoopbackHandler, LoopbackServer
+from local.loopback import HOST, BadBody, BodyTooLarge, LoopbackHandler, LoopbackServer
 from local.outcome import Failure, Outcome, Success, reported
 
 _PREFIX = "/2018-06-01/runtime/"
@@ -106,10 +106,10 @@ class _Handler(LoopbackHandler):
     def do_POST(self) -> None:  # noqa: N802 (http.server's name)
         try:
             body = self.read_body(_RESPONSE_LIMIT)
-        except BadBodyError:
+        except BadBody:
             self._refuse(400, "InvalidRequestBody")
             return
-        except BodyTooLargeError:
+        except BodyTooLarge:
             body = None
         if self.path == _INIT_ERROR:
             _settle(self._api.started, reported("init", body or b"", self._error_type()))

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from local.errors import StackError
+from local.errors import CannotRun
 from local.functions import CODE, FUNCTIONS, Endpoints, settings_of
 from local.state import State
 
@@ -40,22 +40,22 @@ def main() -> int:
     try:
         gateway = docker_gateway()
         if not BUILT.exists():
-            raise StackError("nothing is built: make build first")
+            raise CannotRun("nothing is built: make build first")
         endpoints = State(arguments.state).endpoints()
         return asyncio.run(_invoke(arguments.function, arguments.event, endpoints, gateway))
-    except StackError as error:
+    except CannotRun as error:
         print(f"local-invoke: {error}", file=sys.stderr)
         return 1
 
 
 def docker_gateway() -> str:
-    """Return this machine's address on Docker's network. Raises StackError without Docker."""
+    """Return this machine's address on Docker's network. Raises CannotRun without Docker."""
     docker = shutil.which("docker")
     template = "{{(index .IPAM.Config 0).Gateway}}"
     command = [docker or "", "network", "inspect", "bridge", "--format", template]
     done = subprocess.run(command, capture_output=True, text=True, check=False) if docker else None
     if done is None or done.returncode:
-        raise StackError(
+        raise CannotRun(
             "Docker is not running here, and sam local invoke needs it; "
             "python -m local invoke runs an event without it"
         )

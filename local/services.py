@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from local.container import Container
-from local.errors import StackError
+from local.errors import CannotRun
 from local.functions import CODE, FUNCTIONS, Endpoints, settings_of
 from local.lifeline import Lifeline
 from local.outcome import Failure
@@ -97,4 +97,4 @@ class Services:
         outcome = schema.invoke(b'{"action":"migrate"}')
         schema.kill()
         if isinstance(outcome, Failure):
-            raise StackError(f"the migrations failed: {outcome} (log: {log})")
+            raise CannotRun(f"the migrations failed: {outcome} (log: {log})")

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local.errors import StackError
+from local.errors import CannotRun
 from local.functions import REGION
 from local.lifeline import Lifeline
 from local.loopback import HOST
@@ -21,7 +21,7 @@ WORK_QUEUE = "shortterm-work"
 DEAD_LETTER_QUEUE = "shortterm-work-dlq"
 # A script, not a module of this package: importing moto here would take a while.
 _SERVER = Path(__file__).with_name("sqs_server.py")
-_START_SECONDS = 30
+_START_S = 30
 _FORTNIGHT = "1209600"
 _DEPTH: "list[QueueAttributeNameType]" = [
     "ApproximateNumberOfMessages",
@@ -52,7 +52,7 @@ class Sqs:
     @property
     def pid(self) -> int:
         if self._process is None:
-            raise StackError("SQS has not been started")
+            raise CannotRun("SQS has not been started")
         return self._process.pid
 
     def start(self) -> None:
@@ -79,7 +79,7 @@ class Sqs:
     stop = kill  # moto keeps nothing that a gentler end would save
 
     def _wait_until_listening(self, process: "subprocess.Popen[bytes]") -> None:
-        deadline = time.monotonic() + _START_SECONDS
+        deadline = time.monotonic() + _START_S
         while process.poll() is None and time.monotonic() < deadline:
             try:
                 socket.create_connection((HOST, self._port), timeout=1).close()
@@ -87,7 +87,7 @@ class Sqs:
                 time.sleep(0.01)
             else:
                 return
-        raise StackError(f"SQS did not start; its log is {self._log}")
+        raise CannotRun(f"SQS did not start; its log is {self._log}")
 
     def _create_queues(self, client: "SQSClient") -> None:
         self.dlq_url = client.create_queue(

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from local.errors import StackError
+from local.errors import CannotRun
 from local.front import Front
 from local.functions import CODE
 from local.outcome import Outcome
@@ -63,7 +63,7 @@ class Stack:
         self.pollers: list[Poller] = []
 
     def __enter__(self) -> Self:
-        """Raises StackError, having stopped what was started."""
+        """Raises CannotRun, having stopped what was started."""
         with ExitStack() as undo:
             undo.enter_context(self._state)
             self.front = Front(self._port, self._capture)
@@ -124,7 +124,7 @@ class Stack:
         failure = self.pools[name].warm()
         if failure:
             log = self._state.log_of(f"{name}-1")
-            raise StackError(f"{name} does not start: {failure} (log: {log})")
+            raise CannotRun(f"{name} does not start: {failure} (log: {log})")
 
     def _start_pollers(self) -> None:
         writer = self.pools["writer"]

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import IO, Any, Self
 
-from local.errors import StackError
+from local.errors import CannotRun
 from local.functions import Endpoints
 
 
-class StateInUseError(StackError):
+class StateInUse(CannotRun):
     """A live stack holds this state directory."""
 
 
@@ -25,17 +25,17 @@ class State:
         self._lock: IO[bytes] | None = None
 
     def __enter__(self) -> Self:
-        """Raises StateInUseError, or StackError when the directory cannot be used."""
+        """Raises StateInUse, or CannotRun when the directory cannot be used."""
         try:
             self.logs.mkdir(parents=True, exist_ok=True)
             lock = (self.directory / "lock").open("ab")
         except OSError as error:
-            raise StackError(f"cannot use {self.directory}: {error.strerror}") from error
+            raise CannotRun(f"cannot use {self.directory}: {error.strerror}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.close()
-            raise StateInUseError(f"a stack is already running on {self.directory}") from None
+            raise StateInUse(f"a stack is already running on {self.directory}") from None
         self._lock = lock
         self._stack_file.unlink(missing_ok=True)
         return self
@@ -64,9 +64,9 @@ class State:
         draft.replace(self._stack_file)
 
     def endpoints(self) -> Endpoints:
-        """Where the stack that holds this directory has its parts; StackError until it is ready."""
+        """Where the stack that holds this directory has its parts; CannotRun until it is ready."""
         try:
             content: dict[str, Any] = json.loads(self._stack_file.read_text())
         except (OSError, ValueError):
-            raise StackError(f"the stack on {self.directory} is not ready yet") from None
+            raise CannotRun(f"the stack on {self.directory} is not ready yet") from None
         return Endpoints(**{name: content[name] for name in Endpoints.__slots__})

@@ -13,7 +13,7 @@ from local.stack import Stack
 def up(*, port: int, state: Path, containers: int, poller: bool, once: bool) -> int:
     """Serve until Ctrl-C, or with `once` until the sample is replayed; returns the exit code.
 
-    Raises StackError when the stack does not come up.
+    Raises CannotRun when the stack does not come up.
     """
     print(f"Starting shortterm on this machine (state: {state})", flush=True)
     began = time.monotonic()

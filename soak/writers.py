@@ -5,7 +5,8 @@ from random import Random
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, cast
 
-from local.event_source import MalformedAnswerError, failed_ids
+from local.errors import BadAnswer
+from local.event_source import failed_ids
 from local.functions import FUNCTIONS
 from local.outcome import Outcome, Success, timed_out
 from local.poller import Poller
@@ -95,7 +96,7 @@ def _applied(records: list[dict[str, Any]], outcome: Outcome) -> list[dict[str, 
         return []
     try:
         failed = failed_ids(outcome.payload, frozenset(it["messageId"] for it in records))
-    except MalformedAnswerError:
+    except BadAnswer:
         return []
     return [it for it in records if it["messageId"] not in failed]
 

@@ -9,5 +9,5 @@ LAYERS = ("dependencies", "shortterm")
 ARCHITECTURE = "arm64"
 
 
-class BuildError(Exception):
+class CannotBuild(Exception):
     """An artifact cannot be built; says what is missing."""

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from infra.artifacts import ARCHITECTURE, BuildError
+from infra.artifacts import ARCHITECTURE, CannotBuild
 from infra.artifacts.build import build
 
 
@@ -15,7 +15,7 @@ def main(arguments: list[str]) -> int:
     source, into = map(Path, arguments)
     try:
         build(source.resolve(), into.resolve(), os.environ.get("ARCHITECTURE") or ARCHITECTURE)
-    except BuildError as error:
+    except CannotBuild as error:
         print(error, file=sys.stderr)
         return 1
     return 0

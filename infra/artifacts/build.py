@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from infra.artifacts import ARCHITECTURE, BuildError, dependencies
+from infra.artifacts import ARCHITECTURE, CannotBuild, dependencies
 from infra.artifacts.python import compile_all
 
 # Nothing else gets in: no Makefile, no stray file of an editor, no bytecode of another Python.
@@ -16,11 +16,11 @@ _EPOCH = 946_684_800
 def build(source: Path, into: Path, architecture: str = ARCHITECTURE) -> None:
     """Fill `into` with what Lambda unpacks for `source`, a directory in functions/ or layers/.
 
-    Raises BuildError.
+    Raises CannotBuild.
     """
     into.mkdir(parents=True, exist_ok=True)
     if any(into.iterdir()):
-        raise BuildError(f"{into} is not empty")
+        raise CannotBuild(f"{into} is not empty")
     if (source / dependencies.REQUIREMENTS).exists():
         dependencies.install(source / dependencies.REQUIREMENTS, into / "python", architecture)
         unpacked_in = "/opt"

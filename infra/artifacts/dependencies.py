@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from infra.artifacts import BuildError
+from infra.artifacts import CannotBuild
 from infra.artifacts.python import RUNTIME, pip_install
 
 REQUIREMENTS = "requirements.txt"
@@ -28,9 +28,9 @@ _METADATA = ("METADATA", "licenses", "LICENSE", "LICENSE.txt", "LICENSE.rst", "N
 
 
 def install(requirements: Path, into: Path, architecture: str) -> None:
-    """Install what `requirements` pins, for `architecture` of Lambda's. Raises BuildError."""
+    """Install what `requirements` pins, for `architecture` of Lambda's. Raises CannotBuild."""
     if architecture not in MACHINES:
-        raise BuildError(f"ARCHITECTURE is {' or '.join(MACHINES)}, not {architecture}")
+        raise CannotBuild(f"ARCHITECTURE is {' or '.join(MACHINES)}, not {architecture}")
     pip_install(
         requirements,
         into,

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from infra.artifacts import FUNCTIONS, LAYERS, ROOT, BuildError
+from infra.artifacts import FUNCTIONS, LAYERS, ROOT, CannotBuild
 from infra.artifacts.build import build
 from infra.artifacts.dependencies import MACHINES
 from infra.artifacts.python import compile_all, interpreter, pip_install
@@ -16,9 +16,9 @@ _RUNTIME_PACKAGES = ("awslambdaric", "simplejson", "snapshot-restore-py", "boto3
 
 
 def build_all(into: Path) -> None:
-    """Build every artifact for this machine in a directory of its name. Raises BuildError."""
+    """Build every artifact for this machine in a directory of its name. Raises CannotBuild."""
     if platform.system() != "Linux":
-        raise BuildError("The artifacts hold Linux binaries: they run on Linux only")
+        raise CannotBuild("The artifacts hold Linux binaries: they run on Linux only")
     architecture = next(it for it, name in MACHINES.items() if name == platform.machine())
     for source in sources():
         build(source, into / source.relative_to(ROOT), architecture)
@@ -27,7 +27,7 @@ def build_all(into: Path) -> None:
 def lay_out(artifacts: Path, into: Path) -> None:
     """Unpack what `build_all` has built: functions in `task`, all layers in `opt`, in order.
 
-    Nobody may write there. The runtime's own parts are added in `runtime`. Raises BuildError.
+    Nobody may write there. The runtime's own parts are added in `runtime`. Raises CannotBuild.
     """
     shutil.copytree(artifacts / "functions", into / "task")
     for name in LAYERS:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from local.event_source import MalformedAnswerError, failed_ids, sqs_event
+from local.errors import BadAnswer
+from local.event_source import failed_ids, sqs_event
 from local.lifeline import Lifeline
 from local.outcome import Failure, Outcome, Success
 from local.poller import Poller
@@ -192,7 +193,7 @@ def test_an_answer_names_what_failed() -> None:
     ],
 )
 def test_an_answer_that_aws_cannot_read_fails_the_whole_batch(payload: bytes) -> None:
-    with pytest.raises(MalformedAnswerError):
+    with pytest.raises(BadAnswer):
         failed_ids(payload, BATCH)
 
 

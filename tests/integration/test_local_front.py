@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from local.errors import StackError
+from local.errors import CannotRun
 from local.front import Front
 from local.gateway import Request, proxy_event
 from local.outcome import Failure, Outcome, Success
@@ -277,5 +277,5 @@ def test_nothing_of_a_request_is_printed_or_logged(
 
 
 def test_a_taken_port_is_told_in_one_line(connection: http.client.HTTPConnection) -> None:
-    with pytest.raises(StackError, match=rf"cannot listen on 127.0.0.1:{connection.port}: "):
+    with pytest.raises(CannotRun, match=rf"cannot listen on 127.0.0.1:{connection.port}: "):
         Front(connection.port, Function())

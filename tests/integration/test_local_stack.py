@@ -17,10 +17,10 @@ import psycopg
 import pytest
 
 from local.__main__ import main
-from local.errors import StackError
+from local.errors import CannotRun
 from local.functions import CODE
 from local.stack import Stack
-from local.state import StateInUseError
+from local.state import StateInUse
 
 FUNCTIONS = {
     "capture": """
@@ -138,7 +138,7 @@ def test_a_stack_says_where_its_parts_are(stack: Stack, state: Path) -> None:
 
 
 def test_a_second_stack_on_the_same_state_is_refused(stack: Stack, state: Path, code: Path) -> None:
-    with pytest.raises(StateInUseError, match="already running"), Stack(state=state, code=code):
+    with pytest.raises(StateInUse, match="already running"), Stack(state=state, code=code):
         pass
 
     assert (state / "stack.json").exists()
@@ -184,7 +184,7 @@ def test_a_function_that_does_not_start_stops_the_stack_with_its_own_words(
         (broken / "functions" / name / "app.py").write_text("raise ValueError('TTL: too small')")
 
     with (
-        pytest.raises(StackError, match="the migrations failed: ValueError: TTL: too small"),
+        pytest.raises(CannotRun, match="the migrations failed: ValueError: TTL: too small"),
         Stack(state=tmp_path / "state", code=broken),
     ):
         pass
