@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from local.container import Container
 from local.gateway import Request, proxy_event
@@ -12,6 +12,8 @@ from local.sqs import depth
 from local.stack import Stack
 from soak.answers import Answers
 from soak.stream import World
+
+T = TypeVar("T")
 
 _PATIENCE_S = 90
 _PAUSE_S = 0.2
@@ -48,16 +50,16 @@ class Queues:
 
     def fall_to(self, most: int) -> None:
         """Wait until no more than `most` messages are in the work queue."""
-        self._wait_while(lambda queued, _: queued > most)
+        _wait_while(self.left, lambda queued: queued > most)
 
     def drain(self, poison: int) -> None:
         """Wait until only so many poison messages are left; send them to the dead-letter queue.
 
         Gives up when nothing changes any more: the audit will say what was left.
         """
-        if self._wait_while(lambda queued, dead: queued > 0 and queued + dead > poison):
+        if _wait_while(self._left_and_dead, lambda them: them[0] > 0 and sum(them) > poison):
             self._hasten()
-            self._wait_while(lambda queued, _: queued > 0)
+            _wait_while(self._left_and_dead, lambda them: them[0] > 0)
 
     def _hasten(self) -> None:
         """What nobody could apply until now needs no further receives, each after its time-out."""
@@ -83,16 +85,20 @@ class Queues:
             bodies |= {it["Body"] for it in messages}
         return bodies
 
-    def _wait_while(self, condition: Callable[[int, int], bool]) -> bool:
-        """Wait while it holds of what is queued and dead; False when nothing changes any more."""
-        seen, changed = (-1, -1), time.monotonic()
-        while condition(*(now := (self.left(), depth(self._sqs, self._dlq_url)))):
-            if now != seen:
-                seen, changed = now, time.monotonic()
-            elif time.monotonic() - changed > _STILL_S:
-                return False
-            time.sleep(_PAUSE_S)
-        return True
+    def _left_and_dead(self) -> tuple[int, int]:
+        return self.left(), depth(self._sqs, self._dlq_url)
+
+
+def _wait_while(look: Callable[[], T], lasts: Callable[[T], bool]) -> bool:
+    """Wait while what there is to see `lasts`; False when nothing changes there any more."""
+    seen, changed = None, time.monotonic()
+    while lasts(now := look()):
+        if now != seen:
+            seen, changed = now, time.monotonic()
+        elif time.monotonic() - changed > _STILL_S:
+            return False
+        time.sleep(_PAUSE_S)
+    return True
 
 
 def _waiting(container: Container) -> int:
