@@ -8,7 +8,7 @@ from typing import Any
 from agents import SQLiteSession
 
 from benchmarks import lambda_function, scene
-from benchmarks.contest import Contender, compete
+from benchmarks.contest import Contender, Outcome, compete
 from benchmarks.report import Figure, Table, at_most
 
 CHANNELS = 1_000
@@ -43,81 +43,86 @@ def measure() -> list[Table]:
     with lambda_function.metrics_unseen():
         outcome = compete(contenders, rounds=ROUNDS)
     sessions.close()
+    return [_capture_alone(outcome), _with_recall(outcome)]
 
-    def cost(name: str, contender: str) -> Figure:
-        return Figure(name, outcome.median(contender) * 1e6, "µs")
 
+def _capture_alone(outcome: Outcome) -> Table:
+    return Table(
+        f"Warm capture: {MESSAGES} messages of {CHARACTERS} characters, one persona",
+        [
+            (
+                "CPU per call of the whole handler (an API Gateway event in, its answer out; "
+                f"{CHANNELS} channels in turn)."
+            ),
+            (
+                "Stubbed: the boto3 client's send_message_batch. Metrics are made, and written "
+                "to /dev/null."
+            ),
+            (
+                "The session: openai-agents' SQLiteSession in memory, one per channel as the "
+                "package has it, that already holds lines."
+            ),
+        ],
+        [
+            _cost(outcome, "capture", "capture"),
+            _cost(outcome, "  the same with botocore up to the socket", "capture with botocore"),
+            _cost(outcome, "json.loads of the event", "json.loads"),
+            _cost(outcome, "json.loads of the event and of its body", "json.loads twice"),
+            _cost(outcome, "session add_items, 10 lines", "add 10"),
+            _cost(outcome, "session add_items, 13 lines", "add 13"),
+            Figure("capture / json.loads", outcome.ratio("capture", "json.loads"), "x"),
+            Figure(
+                "capture / json.loads twice",
+                outcome.ratio("capture", "json.loads twice"),
+                "x",
+            ),
+            Figure("capture / session add, 10", outcome.ratio("capture", "add 10"), "x"),
+            Figure("capture / session add, 13", outcome.ratio("capture", "add 13"), "x"),
+        ],
+    )
+
+
+def _with_recall(outcome: Outcome) -> Table:
     both = ("capture", "recall")
     guild = ("capture in a guild of 5", "recall in a guild of 5")
-    return [
-        Table(
-            f"Warm capture: {MESSAGES} messages of {CHARACTERS} characters, one persona",
-            [
-                (
-                    "CPU per call of the whole handler (an API Gateway event in, its answer out; "
-                    f"{CHANNELS} channels in turn)."
-                ),
-                (
-                    "Stubbed: the boto3 client's send_message_batch. Metrics are made, and written "
-                    "to /dev/null."
-                ),
-                (
-                    "The session: openai-agents' SQLiteSession in memory, one per channel as the "
-                    "package has it, that already holds lines."
-                ),
-            ],
-            [
-                cost("capture", "capture"),
-                cost("  the same with botocore up to the socket", "capture with botocore"),
-                cost("json.loads of the event", "json.loads"),
-                cost("json.loads of the event and of its body", "json.loads twice"),
-                cost("session add_items, 10 lines", "add 10"),
-                cost("session add_items, 13 lines", "add 13"),
-                Figure("capture / json.loads", outcome.ratio("capture", "json.loads"), "x"),
-                Figure(
-                    "capture / json.loads twice",
-                    outcome.ratio("capture", "json.loads twice"),
-                    "x",
-                ),
-                Figure("capture / session add, 10", outcome.ratio("capture", "add 10"), "x"),
-                Figure("capture / session add, 13", outcome.ratio("capture", "add 13"), "x"),
-            ],
-        ),
-        Table(
-            "Warm capture plus recall",
-            [
-                (
-                    "CPU per call, as above; recall is GET /v1/memories, the session's get_items("
-                    f"limit={WINDOW})."
-                ),
-                (
-                    "A server with one channel answers the same ten lines as the session; a guild "
-                    f"of {CHANNELS_PER_SERVER} answers fifty."
-                ),
-            ],
-            [
-                cost("recall", "recall"),
-                cost("recall in a guild of 5 channels", "recall in a guild of 5"),
-                cost("session get_items", "get 10"),
-                Figure(
-                    "capture + recall / session add 10 + get",
-                    outcome.ratio_of_sums(both, ("add 10", "get 10")),
-                    "x",
-                    at_most(1),
-                ),
-                Figure(
-                    "capture + recall / session add 13 + get",
-                    outcome.ratio_of_sums(both, ("add 13", "get 10")),
-                    "x",
-                ),
-                Figure(
-                    "the same in a guild of 5 / session add 10 + get",
-                    outcome.ratio_of_sums(guild, ("add 10", "get 10")),
-                    "x",
-                ),
-            ],
-        ),
-    ]
+    return Table(
+        "Warm capture plus recall",
+        [
+            (
+                "CPU per call, as above; recall is GET /v1/memories, the session's get_items("
+                f"limit={WINDOW})."
+            ),
+            (
+                "A server with one channel answers the same ten lines as the session; a guild "
+                f"of {CHANNELS_PER_SERVER} answers fifty."
+            ),
+        ],
+        [
+            _cost(outcome, "recall", "recall"),
+            _cost(outcome, "recall in a guild of 5 channels", "recall in a guild of 5"),
+            _cost(outcome, "session get_items", "get 10"),
+            Figure(
+                "capture + recall / session add 10 + get",
+                outcome.ratio_of_sums(both, ("add 10", "get 10")),
+                "x",
+                at_most(1),
+            ),
+            Figure(
+                "capture + recall / session add 13 + get",
+                outcome.ratio_of_sums(both, ("add 13", "get 10")),
+                "x",
+            ),
+            Figure(
+                "the same in a guild of 5 / session add 10 + get",
+                outcome.ratio_of_sums(guild, ("add 10", "get 10")),
+                "x",
+            ),
+        ],
+    )
+
+
+def _cost(outcome: Outcome, name: str, contender: str) -> Figure:
+    return Figure(name, outcome.median(contender) * 1e6, "µs")
 
 
 def events(count: int) -> list[dict[str, Any]]:
