@@ -209,6 +209,10 @@ def _reads(durable: Durable) -> Iterator[tuple[str, Iterable[Act]]]:
         WARM,
         _repeated(lambda: _recall_giant(durable, giants)),
     )
+    yield (
+        "rows for a prompt in the giant guild",
+        _repeated(lambda: _recall(durable, giants[:1], many_rows.GIANT, for_prompt=True)),
+    )
     yield "recall in a guild", _repeated(lambda: _recall_in_guild(durable, "server"))
     yield "recall of a user in a guild", _repeated(lambda: _recall_in_guild(durable, "user"))
     yield (
@@ -259,6 +263,7 @@ def _recall(
     server_id: str | None,
     *,
     everywhere: bool = False,
+    for_prompt: bool = False,
     parent_ids: tuple[str, ...] = (),
 ) -> Reading:
     """Read what the first of `scopes` asks for. Raises Away if it takes too long for a reply."""
@@ -269,7 +274,7 @@ def _recall(
         lineage_id=None,
         everywhere=everywhere,
         sees_private=False,
-        for_prompt=False,
+        for_prompt=for_prompt,
         scopes=tuple(scopes),
         parent_ids=parent_ids,
         limit=50,

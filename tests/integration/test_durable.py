@@ -506,11 +506,12 @@ def test_it_reads_by_index_alone(rows, insert, sql):
         patch.setattr(module, "_one", explain)
         read(rows, parent_ids=("p",))
         read(rows, **OF_USER, everywhere=True)
+        read(rows, for_prompt=True)
         rows.rows_of([USERS, ASKED], obeyed=0)
         rows.export("u", None, most=10, obeyed=0)
-    assert len(plans) == 4
+    assert len(plans) == 5
     assert all("Index" in it for it in plans)
-    assert all("memories_of_channel" in it for it in plans[:2])
+    assert all("memories_of_channel" in it for it in plans[:3])
     scans = [it for plan in plans for it in _nodes(json.loads(plan)[0]["Plan"])]
     assert "Seq Scan" not in {kind for kind, table in scans if table == "short_term_memories"}
 
