@@ -36,7 +36,7 @@ VISIBILITY_S = 2
 # that is no poison. Without them few are enough.
 RECEIVES, RECEIVES_IN_PEACE = 15, 5
 _MILESTONES = 10
-# Moto reckons its whole queue up for every message that it hands out.
+# Moto goes through its whole queue for every request: bots far ahead of the writers slow all down.
 _MOST_IN_QUEUE = 250
 _LOOK_EVERY = 20
 
