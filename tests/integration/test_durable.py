@@ -590,7 +590,9 @@ def test_the_first_read_waits_for_its_connection_too(waits):
 def test_after_a_connection_was_lost_a_read_waits_for_the_next(waits, clock):
     waits()
     clock.now += module.CONNECT_EVERY_MS - 1
-    waits(Unavailable("gone"))
+    assert waits() == module.READ_S
+    clock.now += 1
+    assert waits(Unavailable("gone")) == module.READ_S
     clock.now += module.REST_MS
     assert waits() == module.CONNECT_S
 
