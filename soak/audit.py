@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from soak.answers import NO_ANSWER
 from soak.bounds import MACHINE_MS, POST_MS
-from soak.faults import Fault
+from soak.faults import Fault, Missed
 from soak.stream import ScopeId, Turn
 
 # So many ids lead to the log lines of what went wrong.
@@ -53,7 +53,7 @@ class Run(NamedTuple):
     left_in_queue: int
     open_transactions: int
     happened: Sequence[Fault]
-    missed: Sequence[Fault]
+    missed: Sequence[Missed]
     repeats: int
     redelivered: int
     late: int
@@ -182,8 +182,8 @@ def _remains(run: Run) -> Iterator[str]:
 
 def _faults(run: Run) -> Iterator[str]:
     """Everything was broken that the plan says: what was not is not proven."""
-    for fault in run.missed:
-        yield f"a fault that did not happen: {fault}"
+    for fault, reason in run.missed:
+        yield f"a fault that did not happen: {fault} ({reason})"
     if Fault.CAPTURE_LOST in run.happened and not sum(run.lost_outboxes):
         yield "no killed container held any work"
     for count, what in (

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Sequence
 from threading import Thread
 
-from soak.faults import Fault, Planned
+from soak.faults import Fault, Missed, Planned
 from soak.locks import DidNotHappen
 from soak.pace import Pace
 from soak.sabotage import Sabotage
 
 Say = Callable[[str], None]
+
+# A machine that stumbles is no reason to prove less.
+_TRIES = 3
 
 
 class Breakage:
@@ -16,7 +19,7 @@ class Breakage:
 
     def __init__(self, plan: Sequence[Planned], sabotage: Sabotage, pace: Pace, say: Say) -> None:
         self.happened: list[Fault] = []
-        self.missed: list[Fault] = []
+        self.missed: list[Missed] = []
         self._plan = plan
         self._sabotage = sabotage
         self._pace = pace
@@ -35,17 +38,19 @@ class Breakage:
             self._pace.wait_for(planned.begins)
             self._say(f"turn {self._pace.begun:,}: {planned.fault} …")
             self._pace.enter(planned.fault, planned.share_ends)
-            outcome = self._commit(planned.fault)
+            self._bring_about(planned.fault)
             self._pace.leave()
-            self._say(f"{planned.fault}: over ({outcome})")
 
-    def _commit(self, fault: Fault) -> str:
-        try:
-            outcome = self._sabotage.commit(fault)
-        # Whatever went wrong, the account must say that this fault is not proven.
-        except Exception as error:
-            self.missed.append(fault)
-            reason = str(error) if isinstance(error, DidNotHappen) else type(error).__name__
-            return f"did not happen: {reason}"
-        self.happened.append(fault)
-        return outcome
+    def _bring_about(self, fault: Fault) -> None:
+        for _ in range(_TRIES):
+            try:
+                outcome = self._sabotage.commit(fault)
+            # Whatever went wrong, the account must say that this fault is not proven.
+            except Exception as error:
+                reason = str(error) if isinstance(error, DidNotHappen) else type(error).__name__
+                self._say(f"{fault}: did not happen ({reason})")
+            else:
+                self._say(f"{fault}: over ({outcome})")
+                self.happened.append(fault)
+                return
+        self.missed.append(Missed(fault, reason))

@@ -36,6 +36,13 @@ class Fault(StrEnum):
 THROUGHOUT = "turns posted twice, applied messages redelivered, poison, messages out of order"
 
 
+class Missed(NamedTuple):
+    """A fault that could not be brought about, and why not."""
+
+    fault: Fault
+    reason: str
+
+
 class Planned(NamedTuple):
     """A fault, the turn that it begins with, and the turn that the next one begins with."""
 

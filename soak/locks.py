@@ -41,7 +41,7 @@ class DidNotHappen(Exception):
     """The fault could not be brought about; says why."""
 
 
-def await_that(condition: Callable[[], bool], what: str, seconds: float = _PATIENCE_S) -> None:
+def await_that(condition: Callable[[], object], what: str, seconds: float = _PATIENCE_S) -> None:
     """Return when `condition` holds. Raises DidNotHappen after `seconds`."""
     ends = time.monotonic() + seconds
     while not condition():

@@ -16,10 +16,11 @@ _READS = 5
 class Probe:
     """Figures of `reads` reads while Postgres was away, in ms.
 
-    `slowest_ms` is the slowest of containers that were connected just before, `connecting_ms` of
-    others, `machine_ms` of as many requests that touch neither rows nor queue, each right before a
-    read: what a busy machine adds. `slow` counts the reads that took longer than their bound and
-    that, `dishonest` the answers that did not say that Postgres is away.
+    `connected` are the containers that could read rows just before: `slowest_ms` is the slowest of
+    them, `connecting_ms` of others, `machine_ms` of as many requests that touch neither rows nor
+    queue, each right before a read: what a busy machine adds. `slow` counts the reads that took
+    longer than their bound and that, `dishonest` the answers that did not say that Postgres is
+    away.
     """
 
     def __init__(self, api_url: str, world: World) -> None:
@@ -32,7 +33,7 @@ class Probe:
             "personaId": world.personas.all[0].persona_id,
         }
         self._target = f"/v1/memories?{urlencode(query)}"
-        self._connected: set[str] = set()
+        self.connected: set[str] = set()
         self.reads = 0
         self.slowest_ms = 0.0
         self.connecting_ms = 0.0
@@ -40,14 +41,14 @@ class Probe:
         self.slow = 0
         self.dishonest = 0
 
-    def connect(self) -> int:
-        """Read while Postgres is there; returns how many containers are connected now."""
-        self._connected = set()
+    def connect(self) -> bool:
+        """Read while Postgres is there; tells whether any container is connected now."""
+        self.connected = set()
         for _ in range(_CONNECTING_READS):
             answer, _ = self._get(self._target)
             if answer.get("durable") == "fresh":
-                self._connected.add(answer["memory"]["container"])
-        return len(self._connected)
+                self.connected.add(answer["memory"]["container"])
+        return bool(self.connected)
 
     def read_without_database(self) -> None:
         """Read a few times while Postgres is away."""
@@ -60,7 +61,7 @@ class Probe:
         self.reads += 1
         self.dishonest += answer.get("durable") != "unavailable"
         self.machine_ms = max(self.machine_ms, machine_ms)
-        if answer.get("memory", {}).get("container") in self._connected:
+        if answer.get("memory", {}).get("container") in self.connected:
             bound = READ_MS
             self.slowest_ms = max(self.slowest_ms, ms)
         else:

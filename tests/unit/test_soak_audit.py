@@ -5,7 +5,7 @@ import pytest
 from soak.account import account
 from soak.audit import Row, Run, audit, expected_rows
 from soak.bounds import tries_within
-from soak.faults import Fault
+from soak.faults import Fault, Missed
 from soak.outboxes import lost
 from soak.stream import ScopeId, Turn
 
@@ -120,7 +120,9 @@ BROKEN = {
     "1 good messages in the dead-letter queue": run(dead={"poison", "work"}),
     "1 messages left in the queue": run(left_in_queue=1),
     "1 open transactions": run(open_transactions=1),
-    "a fault that did not happen: SQS hangs": run(missed=[Fault.SQS_HANGS]),
+    "a fault that did not happen: SQS hangs (nothing was sent)": run(
+        missed=[Missed(Fault.SQS_HANGS, "nothing was sent")]
+    ),
     "no killed container held any work": run(happened=[Fault.CAPTURE_LOST], lost_outboxes=[0]),
     "no turn was posted twice": run(repeats=0),
     "no message was redelivered": run(redelivered=0),
