@@ -1,5 +1,6 @@
 """The local stack over HTTP: two capture containers, a writer, real Postgres, SQS by moto."""
 
+import fcntl
 import http.client
 import json
 import os
@@ -8,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -162,20 +164,30 @@ class Place:
         return depth(self.stack.sqs_client, self.stack.queue_url)
 
 
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """Return a directory that the first of all pytest workers makes, while the others wait."""
+    common = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        common = common.parent
+    made = common / name
+    with (common / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            make(common / f"{name}.unfinished")
+            (common / f"{name}.unfinished").rename(made)
+    return made
+
+
 @pytest.fixture(scope="session")
 def artifacts(tmp_path_factory) -> Path:
     """Everything that `make build` builds, for this machine."""
-    directory = tmp_path_factory.mktemp("artifacts")
-    rehearsal.build_all(directory)
-    return directory
+    return made_once(tmp_path_factory, "artifacts", rehearsal.build_all)
 
 
 @pytest.fixture(scope="session")
 def unpacked(artifacts, tmp_path_factory) -> Path:
     """The artifacts as Lambda unpacks them."""
-    directory = tmp_path_factory.mktemp("unpacked") / "code"
-    rehearsal.lay_out(artifacts, directory)
-    return directory
+    return made_once(tmp_path_factory, "unpacked", partial(rehearsal.lay_out, artifacts))
 
 
 @pytest.fixture
