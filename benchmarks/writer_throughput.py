@@ -21,7 +21,7 @@ from schema.migrate import migrate, read
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork, TurnWork
 from writer import store
-from writer.rows import rows
+from writer.rows import changes
 
 BATCH = 100
 BATCHES = 5
@@ -216,7 +216,7 @@ def _lean_rows(batch: Batch) -> list[tuple[Any, ...]]:
 
 
 def _lean_same_rows(connection: Connection[Any], batch: Batch) -> None:
-    columns = zip(*rows(batch, (work.turn_id for work in batch)), strict=True)
+    columns = zip(*changes(batch), strict=True)
     connection.execute(
         _LEAN_SAME_ROWS,
         [",".join("" if it is None else str(it) for it in column) for column in columns],

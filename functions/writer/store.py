@@ -12,7 +12,7 @@ from psycopg import Connection
 from shortterm.work import Work
 from writer import notes
 from writer.forgetting import tombstones, without_forgotten
-from writer.rows import Row, notes_of, rows, turns_of, turns_since_notes
+from writer.rows import Change, changes, counting_once, notes_of, turns_of, turns_since_notes
 
 # What one message's content can cause: another message of the batch is not to blame for it.
 DATA_ERRORS = (psycopg.DataError, psycopg.IntegrityError)
@@ -157,14 +157,12 @@ def _apply(connection: Connection[Any], works: Sequence[Work]) -> Applied:
     # Not within the statement that waited at the gate, whose snapshot is from before: only a later
     # one sees the tombstone that went first. Those behind wait until this batch has committed.
     known = without_forgotten(works, tombstones(connection, works))
-    new_turns = [turn_id for (turn_id,) in recorded]
-    touched = rows(known, new_turns)
-    if touched:
+    counting = counting_once(known, (turn_id for (turn_id,) in recorded))
+    if touched := changes(counting):
         arrays = map(_joined, zip(*touched, strict=True))
-        connection.execute(_WRITE_ROWS, dict(zip(Row._fields, arrays, strict=True)))
-    told = [it for it in notes_of(known) if it.scopes]
-    if told:
-        notes.write(connection, told, turns_since_notes(known, new_turns))
+        connection.execute(_WRITE_ROWS, dict(zip(Change._fields, arrays, strict=True)))
+    if told := [it for it in notes_of(known) if it.scopes]:
+        notes.write(connection, told, turns_since_notes(counting))
     return Applied(
         turns=len(recorded),
         repeated=len(turns) - len(recorded),

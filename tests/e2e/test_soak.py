@@ -49,8 +49,8 @@ def test_without_a_guarantee_the_account_names_what_is_wrong():
         faults, _ = WITHOUT[guarantee]
         return soak("--turns", "150", "--faults", faults, "--mutate", guarantee)
 
-    # Two at a time: a run waits more than it works.
-    with ThreadPoolExecutor(2) as runs:
+    # Three at a time: a run waits more than it works.
+    with ThreadPoolExecutor(3) as runs:
         accounts = dict(zip(WITHOUT, runs.map(run, WITHOUT), strict=True))
     unnoticed = {
         guarantee: account

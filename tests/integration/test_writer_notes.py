@@ -238,6 +238,18 @@ def test_a_batch_ends_as_its_messages_one_after_the_other_as_they_were_captured(
     )
 
 
+def test_a_turn_posted_twice_moves_the_cadence_of_the_scope_it_counted_on(writer_url, rows):
+    first = work("t1", channel="b", at=NOW + 9, captured_at=NOW + 1)
+    again = work("t1", channel="c", at=NOW, captured_at=NOW + 4)
+    told = attachment(notes(NOW + 2, "tides"), at=NOW + 2)
+    with psycopg.connect(writer_url, autocommit=True) as connection:
+        store.apply(connection, [work("t0", channel="c", at=NOW)])
+        store.apply(connection, [again, first, told])
+    found = rows()
+    cadence = {it: [found["server", "s", it, "7"][name] for name in CADENCE] for it in "bc"}
+    assert cadence == {"b": [1, 0], "c": [0, 1]}
+
+
 def _telling(chance, told_at):
     summary = chance.choice([None, "", "tides", f"storms, {told_at}"])
     names = chance.sample("abcd", 2)

@@ -48,7 +48,7 @@ WITHOUT_CONTENT = {
     "schema.migrate.Migration": "SQL of this repository",
     "schema.migrate._Applied": "names of this repository",
     "writer.janitor._Task": "SQL of this repository",
-    "writer.rows.Row": "ids, checked when the message was decoded",
+    "writer.rows.Change": "ids, checked when the message was decoded",
 }
 
 

@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortterm.notes import Notes
+from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone
 from shortterm.work import TurnWork
 from writer.forgetting import without_forgotten
 from writer.notes import told_by_scope
-from writer.rows import rows
+from writer.rows import changes, counting_once, turns_since_notes
 from writer.store import _joined
 
 turns = st.builds(
@@ -34,16 +35,39 @@ def turns_among(batch):
     return [it for it in batch if isinstance(it, TurnWork)]
 
 
+def ids_of(batch):
+    return {it.turn_id for it in turns_among(batch)}
+
+
 @given(batches)
 def test_each_turn_counts_once_and_only_if_it_is_new(batch):
-    ids = {it.turn_id for it in turns_among(batch)}
-    new = {it for it in ids if it != "t0"}
-    assert sum(row.turns for row in rows(batch, new)) == len(new)
+    new = ids_of(batch) - {"t0"}
+    assert sum(row.turns for row in changes(counting_once(batch, new))) == len(new)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_a_turn_that_was_posted_twice_the_copy_counts_that_was_captured_first(order):
+    copies = [
+        work("t1", channel="first", at=NOW + 9, captured_at=NOW + 1),
+        work("t1", channel="second", at=NOW, captured_at=NOW + 2),
+    ]
+    counted = counting_once([copies[number] for number in order], {"t1"})
+    assert {it.channel_id: it.turns for it in changes(counted) if it.scope == "server"} == {
+        "first": 1,
+        "second": 0,
+    }
+
+
+@given(batches)
+def test_no_more_turns_came_since_notes_than_count(batch):
+    counting = counting_once(batch, ids_of(batch))
+    turns = {Scope(*it[:4]): it.turns for it in changes(counting)}
+    assert [it for it, since in turns_since_notes(counting).items() if since > turns[it]] == []
 
 
 @given(batches)
 def test_there_is_one_row_per_scope_in_the_order_of_their_keys(batch):
-    found = [row[:4] for row in rows(batch, ())]
+    found = [row[:4] for row in changes(batch)]
     keys = [(*key[:3], key[3] or "") for key in found]
     assert keys == sorted(set(keys))
     assert len(found) == len({it.scope for each in batch for it in each.scopes})
@@ -54,12 +78,11 @@ def test_the_order_of_a_batch_does_not_matter_where_times_differ(batch, chance):
     distinct = list({it.turn_id: it for it in turns_among(batch)}.values())
     apart = [work(it.turn_id, at=NOW + number) for number, it in enumerate(distinct)]
     shuffled = chance.sample(apart, len(apart))
-    ids = {it.turn_id for it in apart}
-    assert rows(shuffled, ids) == rows(apart, ids)
+    assert changes(shuffled) == changes(apart)
 
 
 def test_notes_alone_make_a_row_without_a_turn():
-    (row,) = rows([attachment(notes(NOW, "tides"), is_private=True)], ())
+    (row,) = changes([attachment(notes(NOW, "tides"), is_private=True)])
     assert (row.turns, row.last_turn_ms, row.is_private, row.server_id) == (0, None, True, "s")
 
 
@@ -71,13 +94,13 @@ def test_beside_a_turn_notes_fill_in_a_lineage_and_no_more(order):
         server_id="other", parent_channel_id="p",
     )  # fmt: skip
     batch = [(turn, told)[number] for number in order]
-    alone = rows([turn], {"t1"})
-    assert rows(batch, {"t1"}) == [it._replace(persona_lineage_id="3") for it in alone]
+    alone = changes([turn])
+    assert changes(batch) == [it._replace(persona_lineage_id="3") for it in alone]
 
 
 def test_the_lineage_of_a_turn_stands_before_that_of_notes():
     batch = [attachment(notes(), lineage="9", at=NOW - 9), work("t1", lineage="3")]
-    assert {it.persona_lineage_id for it in rows(batch, ())} == {"3"}
+    assert {it.persona_lineage_id for it in changes(batch)} == {"3"}
 
 
 def test_what_is_told_of_a_scope_is_in_the_order_of_its_capture():
