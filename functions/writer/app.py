@@ -5,7 +5,7 @@ import gc
 # Nothing that the imports make is garbage: looking for some is a good part of a cold start.
 gc.disable()
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import psycopg
@@ -20,7 +20,7 @@ from shortterm.telemetry import Metric, logger
 from shortterm.wire import Mismatch
 from shortterm.work import Work, decode
 from writer import janitor, store
-from writer.batch import Outcome, WholeBatch
+from writer.batch import Failures, WholeBatch
 from writer.settings import Settings
 
 settings = environment.load(Settings)
@@ -81,51 +81,52 @@ def tidy(context: LambdaContext) -> janitor.Tidied:
         raise Unavailable("the janitor could not finish: see the log") from None
 
 
-def apply(bodies: Sequence[str]) -> list[Outcome]:
-    """Apply the work in `bodies`; return for each None, or why it must come back.
+def apply(bodies: Mapping[str, str]) -> Failures:
+    """Apply the work in `bodies`, by message id; return why some must come back.
 
     What cannot be read fails alone, and so does what Postgres refuses for its data. When Postgres
     is away, all come back and nothing is lost.
     """
-    outcomes: list[Outcome] = [None] * len(bodies)
-    works: dict[int, Work] = {}
-    for position, body in enumerate(bodies):
+    failures: dict[str, str] = {}
+    works: dict[str, Work] = {}
+    for message_id, body in bodies.items():
         try:
-            works[position] = decode(body)
+            works[message_id] = decode(body)
         except Mismatch as error:
-            outcomes[position] = "not work that this version knows"
-            telemetry.count(Metric.WORK_REFUSED)
+            failures[message_id] = "not work that this version knows"
             # The field is ours to name; the rest of the body is not.
-            logger.error("Work was refused", extra={"field": error.field})
-    if works:
-        try:
-            for position in _apply(works):
-                outcomes[position] = "refused by the database for its data"
-        except (Unavailable, psycopg.Error) as error:
-            telemetry.count(Metric.BATCHES_RETURNED)
-            logger.error("A batch goes back to the queue", extra=describe(error))
-            for position in works:
-                outcomes[position] = "the database is away"
-    return outcomes
+            _refuse(message_id, {"field": error.field})
+    try:
+        refused = _apply(works) if works else ()
+        failures |= dict.fromkeys(refused, "refused by the database for its data")
+    except (Unavailable, psycopg.Error) as error:
+        telemetry.count(Metric.BATCHES_RETURNED)
+        logger.error("A batch goes back to the queue", extra=describe(error))
+        failures |= dict.fromkeys(works, "the database is away")
+    return failures
 
 
-def _apply(works: dict[int, Work]) -> list[int]:
+def _apply(works: Mapping[str, Work]) -> Iterable[str]:
     """Apply `works` at once, or one by one if that fails on data; return what was refused."""
     batch = list(works.values())
-    refused: list[int] = []
+    failed: dict[int, Exception] = {}
     try:
         applied = database.run(lambda connection: store.apply(connection, batch))
     except store.DATA_ERRORS as error:
         telemetry.count(Metric.BATCH_FALLBACKS)
         logger.warning("A batch failed on data: one by one now", extra=describe(error))
         applied, failed = database.run(lambda connection: store.apply_each(connection, batch))
-        positions = list(works)
-        for place, failure in failed.items():
-            refused.append(positions[place])
-            telemetry.count(Metric.WORK_REFUSED)
-            logger.error("Work was refused", extra=describe(failure))
     telemetry.count(Metric.TURNS_APPLIED, applied.turns)
     telemetry.count(Metric.TURNS_REPEATED, applied.repeated)
     telemetry.count(Metric.NOTES_APPLIED, applied.notes)
     telemetry.count(Metric.WORK_FORGOTTEN, applied.forgotten)
+    message_ids = list(works)
+    refused = {message_ids[position]: failure for position, failure in failed.items()}
+    for message_id, failure in refused.items():
+        _refuse(message_id, describe(failure))
     return refused
+
+
+def _refuse(message_id: str, why: Mapping[str, Any]) -> None:
+    telemetry.count(Metric.WORK_REFUSED)
+    logger.error("Work was refused", extra={"message_id": message_id, **why})

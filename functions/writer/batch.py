@@ -1,12 +1,13 @@
-"""Partial failures around a set-based act: all records at once, one outcome for each."""
+"""Partial failures around a set-based act: all records at once, and why some come back."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
-# None, or why a record must come back: a fixed phrase, since Powertools may log it.
-Outcome = str | None
+# Why messages must come back, by their SQS ids: fixed phrases, since Powertools may log them.
+Failures = Mapping[str, str]
 
 
 class Failed(Exception):
@@ -14,10 +15,10 @@ class Failed(Exception):
 
 
 class WholeBatch(BatchProcessor):
-    """Powertools' batch processor, which hands `act` the bodies of all records in one call.
+    """Powertools' batch processor, which hands `act` all bodies by message id, in one call.
 
-    `act` returns an outcome for each body, in order. Failed records are listed in the answer, all
-    of them if need be: the batch never raises.
+    `act` returns the Failures. They are listed in the answer, all of the batch if need be: the
+    batch never raises.
     """
 
     def __init__(self) -> None:
@@ -25,10 +26,10 @@ class WholeBatch(BatchProcessor):
 
     def process(self) -> list[tuple[Any, ...]]:
         records = [SQSRecord(record) for record in self.records]
-        outcomes = self.handler([record.body for record in records])
+        failures: Failures = self.handler({record.message_id: record.body for record in records})
         return [
-            self.success_handler(record, None)
-            if outcome is None
-            else self.failure_handler(record, (Failed, Failed(outcome), None))
-            for record, outcome in zip(records, outcomes, strict=True)
+            self.failure_handler(record, (Failed, Failed(failures[record.message_id]), None))
+            if record.message_id in failures
+            else self.success_handler(record, None)
+            for record in records
         ]

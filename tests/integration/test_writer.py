@@ -58,6 +58,13 @@ def test_the_metrics_tell_applied_repeated_and_refused(writer, emitted):
     assert counted["WorkRefused"] == 1
 
 
+def test_what_is_refused_is_logged_by_the_id_of_its_message(writer, logged):
+    unknown, bad = "not json", work("t\0")
+    writer.handler(sqs(work("t1"), unknown, bad), None)
+    refused = [line for line in logged().splitlines() if "Work was refused" in line]
+    assert [json.loads(line)["message_id"] for line in refused] == ["m1", "m2"]
+
+
 def test_the_same_turn_delivered_ten_times_counts_once(write, rows):
     for _ in range(5):
         assert write(work("t1"), work("t1")) == []
