@@ -10,7 +10,7 @@ from shortterm.work import ScopeWork
 
 
 class SkipReason(StrEnum):
-    """Why a turn leaves no trace (seed: Constraints and rationale)."""
+    """Why a turn leaves no trace."""
 
     STOP_RESPONSE = "stop_response"
     NO_MESSAGES = "no_messages"

@@ -1,15 +1,18 @@
-"""The examples of the README, run as they stand there against the local stack."""
+"""The examples of the README and of docs/deploy.md, run as they stand there on the local stack."""
 
 import json
 import re
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-README = (Path(__file__).parent.parent.parent / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parent.parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+DEPLOY = (ROOT / "docs" / "deploy.md").read_text("utf-8")
 API = "http://127.0.0.1:3000"
 
 
@@ -58,3 +61,22 @@ def test_the_python_example_prints_the_conversation(run):
     (program,) = examples("python")
     printed = run(sys.executable, "-c", example=program)
     assert printed == "Ann: Remind me of the boots.\nMara: Boots. Noted.\n"
+
+
+def test_the_python_example_of_a_bot_on_aws_signs_its_requests(stack, monkeypatch, capsys):
+    (program,) = re.findall(r"^```python\n(.*?)^```", DEPLOY, re.MULTILINE | re.DOTALL)
+    signed: list[str] = []
+    urlopen = urllib.request.urlopen
+
+    def noting(request: urllib.request.Request, timeout: float) -> Any:
+        signed.append(request.headers["Authorization"])
+        return urlopen(request, timeout=timeout)
+
+    monkeypatch.setattr(urllib.request, "urlopen", noting)
+    monkeypatch.setenv("API_URL", stack.api_url)
+    exec(program, {})  # noqa: S102
+    assert capsys.readouterr().out == "ok\n"
+    (signature,) = signed
+    assert re.match(
+        r"AWS4-HMAC-SHA256 Credential=test/\d{8}/eu-west-1/execute-api/aws4_request, ", signature
+    )
