@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 PY := .venv/bin/python
 export PYTHONPATH := functions:layers/shortterm:.
-RUN_FLAGS := $(if $(ONCE),--once) $(if $(PORT),--port $(PORT)) $(if $(STATE),--state $(STATE)) $(if $(CONTAINERS),--containers $(CONTAINERS))
+RUN_FLAGS := $(if $(filter-out 0,$(ONCE)),--once) $(if $(PORT),--port $(PORT)) $(if $(STATE),--state "$(STATE)") $(if $(CONTAINERS),--containers $(CONTAINERS))
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -58,7 +58,7 @@ build: setup .venv-sam/.ready  ## build the artifacts into .aws-sam (ARCHITECTUR
 
 local-invoke: setup .venv-sam/.ready  ## run EVENT=events/x.json through FUNCTION=capture as built, in Docker
 	@SAM_CLI_TELEMETRY=0 $(PY) -m local.sam $(or $(FUNCTION),capture) \
-	    $(or $(EVENT),$(error EVENT is missing: make local-invoke EVENT=events/guild-turn.json)) $(if $(STATE),--state $(STATE))
+	    $(or $(EVENT),$(error EVENT is missing: make local-invoke EVENT=events/guild-turn.json)) $(if $(STATE),--state "$(STATE)")
 
 # checkov pins another boto3.
 .venv-infra/.ready: requirements/infra.txt requirements/python

@@ -8,17 +8,13 @@ from functools import partial
 from typing import Any
 
 from local.errors import BadAnswer, CannotRun
-from local.gateway import (
-    Answer,
-    Request,
-    answer_of,
-    error_answer,
-    proxy_event,
-)
+from local.gateway import Answer, Request, answer_of, problem, proxy_event
 from local.loopback import HOST, BadBody, BodyTooLarge, LoopbackHandler, LoopbackServer
 from local.outcome import Failure, Outcome
 
-_BODY_LIMIT = 10 * 1024 * 1024
+# What API Gateway takes of a body, and Lambda of an event.
+_BODY_LIMIT = 10 * 2**20
+_EVENT_LIMIT = 6 * 2**20
 
 _log = logging.getLogger(__name__)
 
@@ -61,9 +57,9 @@ class _Handler(LoopbackHandler):
         try:
             body = self.read_body(_BODY_LIMIT)
         except BadBody:
-            return error_answer(400, "Bad Request")
+            return problem(400, "Malformed request", field="body", expected="HTTP/1.1")
         except BodyTooLarge:
-            return error_answer(413, "Request Too Long")
+            return _too_large()
         request = Request(
             self.command,
             self.path,
@@ -73,11 +69,17 @@ class _Handler(LoopbackHandler):
             self.request_version,
         )
         event = json.dumps(proxy_event(request, request_id)).encode()
+        if len(event) > _EVENT_LIMIT:
+            return _too_large()
         try:
             outcome = self._invoke(event)
         except CannotRun:
-            return error_answer(503, "Service Unavailable")
+            return problem(503, "No container is free")
         return _answer_to(outcome)
+
+
+def _too_large() -> Answer:
+    return problem(413, "Request too large", field="body", expected="at most 6 MB")
 
 
 def _answer_to(outcome: Outcome) -> Answer:
@@ -85,10 +87,10 @@ def _answer_to(outcome: Outcome) -> Answer:
         # The type only: an error's message may quote what a user wrote.
         _log.warning("the function failed: %s", outcome.type)
         if outcome.status == "timed-out":
-            return error_answer(504, "Endpoint request timed out")
-        return error_answer(502, "Internal server error")
+            return problem(504, "The function timed out")
+        return problem(502, "The function failed")
     try:
         return answer_of(outcome.payload)
     except BadAnswer:
         _log.warning("the function's answer is not one of a Lambda proxy integration")
-        return error_answer(502, "Internal server error")
+        return problem(502, "The function's answer is not one")

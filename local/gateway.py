@@ -98,10 +98,10 @@ def answer_of(payload: bytes) -> Answer:
     return Answer(status, headers, content)
 
 
-def error_answer(status: int, message: str) -> Answer:
-    """An answer of the gateway's own."""
-    body = json.dumps({"message": message}).encode()
-    return Answer(status, [("Content-Type", "application/json")], body)
+def problem(status: int, title: str, **more: str) -> Answer:
+    """An answer of the gateway's own: a problem document, as infra/template.yaml words them."""
+    body = json.dumps({"title": title, "status": status, **more}).encode()
+    return Answer(status, [("Content-Type", "application/problem+json")], body)
 
 
 def _resource(path: str) -> tuple[str, dict[str, str]]:

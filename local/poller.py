@@ -117,7 +117,9 @@ class Poller:
             _log.warning("a batch of %d failed: %s", len(batch), error)
             return
         if failed:
-            _log.warning("%d of a batch of %d failed", len(failed), len(batch))
+            _log.warning(
+                "%d of a batch of %d failed: the writer's log tells why", len(failed), len(batch)
+            )
         self._delete([message for message in batch if message["MessageId"] not in failed])
 
     def _delete(self, messages: "list[MessageTypeDef]") -> None:

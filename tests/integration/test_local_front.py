@@ -13,6 +13,7 @@ from local.errors import CannotRun
 from local.front import Front
 from local.gateway import Request, proxy_event
 from local.outcome import Failure, Outcome, Success
+from tests.infra import stack
 
 
 class Function:
@@ -151,12 +152,17 @@ def test_a_body_that_is_not_text_comes_as_base64(
     assert base64.b64decode(event["body"]) == b"\xff\xfe"
 
 
-def test_a_body_over_ten_megabytes_is_too_large(
-    connection: http.client.HTTPConnection, function: Function
+@pytest.mark.parametrize("size", [6 * 2**20, 10 * 2**20 + 1], ids=["for Lambda", "for the API"])
+def test_a_body_that_is_too_large_is_refused_in_the_templates_words(
+    connection: http.client.HTTPConnection, function: Function, size: int
 ) -> None:
-    status, body = ask(connection, "POST", "/v1/turns", b"x" * (10 * 1024 * 1024 + 1))
+    status, body = ask(connection, "POST", "/v1/turns", b"x" * size)
 
-    assert (status, json.loads(body)) == (413, {"message": "Request Too Long"})
+    responses = stack.source()["Resources"]["Api"]["Properties"]["DefinitionBody"][
+        "x-amazon-apigateway-gateway-responses"
+    ]
+    templates = responses["REQUEST_TOO_LARGE"]["responseTemplates"]
+    assert (status, json.loads(body)) == (413, json.loads(templates["application/json"]))
     assert function.events == []
 
 
@@ -224,15 +230,16 @@ def test_an_answer_that_is_not_a_proxy_answer_is_a_bad_gateway(
 
     status, body = ask(connection, "GET", "/v1/health")
 
-    assert (status, json.loads(body)) == (502, {"message": "Internal server error"})
+    problem = {"title": "The function's answer is not one", "status": 502}
+    assert (status, json.loads(body)) == (502, problem)
 
 
 @pytest.mark.parametrize(
-    ("failure", "status", "message"),
+    ("failure", "status", "title"),
     [
-        (Failure("failed", "ValueError", "secret"), 502, "Internal server error"),
-        (Failure("init", "BadSettings", "secret"), 502, "Internal server error"),
-        (Failure("timed-out", "Sandbox.Timedout", ""), 504, "Endpoint request timed out"),
+        (Failure("failed", "ValueError", "secret"), 502, "The function failed"),
+        (Failure("init", "BadSettings", "secret"), 502, "The function failed"),
+        (Failure("timed-out", "Sandbox.Timedout", ""), 504, "The function timed out"),
     ],
 )
 def test_a_failed_function_is_the_gateways_error(
@@ -240,13 +247,13 @@ def test_a_failed_function_is_the_gateways_error(
     function: Function,
     failure: Failure,
     status: int,
-    message: str,
+    title: str,
 ) -> None:
     function.outcome = failure
 
     got, body = ask(connection, "GET", "/v1/health")
 
-    assert (got, json.loads(body)) == (status, {"message": message})
+    assert (got, json.loads(body)) == (status, {"title": title, "status": status})
 
 
 def test_one_connection_serves_many_requests(
