@@ -53,7 +53,8 @@ def _addresses(stack: Stack, state: Path) -> str:
         '{"userId": "1001", "channelId": "2001", "serverId": "3001", "privacyLevel": "MINIMAL",'
         ' "isStopResponse": false, "simplifiedMessages": [{"authorType": "user",'
         ' "authorId": "1001", "authorName": "Ada", "content": "Good morning!"}],'
-        ' "personaResponses": [{"text": "Good morning, Ada.", "personaId": "7", "personaName": "Luna"}]}'
+        ' "personaResponses":'
+        ' [{"text": "Good morning, Ada.", "personaId": "7", "personaName": "Luna"}]}'
     )
     post = f"curl -s {stack.api_url}/v1/turns -H 'Content-Type: application/json'"
     get = f"{stack.api_url}/v1/memories?userId=1001&channelId=2001&serverId=3001&personaId=7"

@@ -52,5 +52,10 @@ def test_all_complaints_come_in_one_message():
     assert "MAX_MESSAGES_PER_CHANNEL" in message
 
 
+def test_what_can_be_chosen_is_named():
+    message = complaint(RECALL_WITHOUT_DATABASE="maybe")
+    assert "RECALL_WITHOUT_DATABASE: expected serve or withhold" in message
+
+
 def test_a_complaint_shows_no_value():
     assert "s3cret" not in complaint(MEMORY_TTL_HOURS="s3cret")

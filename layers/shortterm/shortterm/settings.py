@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import Meta, Struct
@@ -61,7 +61,9 @@ def load(kind: type[S], environ: Mapping[str, str] = os.environ) -> S:
         try:
             values[field.name] = msgspec.convert(text, field.type, strict=False)
         except msgspec.ValidationError as error:
-            complaints.append(f"{name}: expected {mismatch(error).expected}")
+            chosen = get_args(field.type) if get_origin(field.type) is Literal else ()
+            expected = " or ".join(chosen) or mismatch(error).expected
+            complaints.append(f"{name}: expected {expected}")
     if complaints:
         raise BadSettings("Bad settings. " + "; ".join(complaints))
     return kind(**values)

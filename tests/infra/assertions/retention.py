@@ -15,6 +15,7 @@ HOURS = {"rate(1 hour)": 1, "rate(1 day)": 24}
 KEPT = {
     "LedgerRetentionDays": "LEDGER_RETENTION_DAYS",
     "TombstoneRetentionDays": "TOMBSTONE_RETENTION_DAYS",
+    "RowRetentionDays": "ROW_RETENTION_DAYS",
 }
 
 
@@ -126,7 +127,7 @@ def _longest_life(template: Template) -> float:
 
 
 @about_the_stack
-def ledger_and_tombstones_outlive_every_message(stack: Template) -> Iterator[str]:
+def ledger_tombstones_and_rows_outlive_every_message(stack: Template) -> Iterator[str]:
     life = _longest_life(stack)
     for variable in KEPT.values():
         # A day more for what waited in a container's outbox.
@@ -134,12 +135,12 @@ def ledger_and_tombstones_outlive_every_message(stack: Template) -> Iterator[str
             yield f"{variable} ends before a message of {life:g} days can come"
 
 
-@ledger_and_tombstones_outlive_every_message.broken
+@ledger_tombstones_and_rows_outlive_every_message.broken
 def a_ledger_of_a_week(stack: Template) -> None:
     _variables(stack, "WriterFunction")["LEDGER_RETENTION_DAYS"] = 7
 
 
-@ledger_and_tombstones_outlive_every_message.broken
+@ledger_tombstones_and_rows_outlive_every_message.broken
 def tombstones_that_end_with_the_message(stack: Template) -> None:
     _variables(stack, "WriterFunction")["TOMBSTONE_RETENTION_DAYS"] = 14
 
@@ -152,6 +153,11 @@ def no_operator_can_make_them_end_before(template: Template) -> Iterator[str]:
             yield f"{name} may be less than a message can live"
         if _variables(template, "WriterFunction")[variable] != {"Ref": name}:
             yield f"{variable} is not {name}"
+
+
+@no_operator_can_make_them_end_before.broken
+def rows_of_a_day(template: Template) -> None:
+    template["Parameters"]["RowRetentionDays"]["MinValue"] = 1
 
 
 @no_operator_can_make_them_end_before.broken

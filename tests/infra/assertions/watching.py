@@ -42,6 +42,7 @@ WATCHED = {
     ("WorkDropped", "shortterm-capture"),
     ("RowsUnavailable", "shortterm-capture"),
     ("WorkRefused", "shortterm-writer"),
+    ("RowsTidied", "shortterm-writer"),
 }
 WATCHED_OF_A_NEW_DATABASE = {
     (metric, "Database") for metric in ("DatabaseConnections", "FreeStorageSpace", "CPUUtilization")
@@ -187,6 +188,26 @@ def no_alarm_for_reads_without_rows(stack: Template) -> None:
 
 
 @about_the_stack
+def a_janitor_that_does_not_come_rings(stack: Template) -> Iterator[str]:
+    rings = [it for it in _alarms(stack).values() if it["MetricName"] == "RowsTidied"]
+    for alarm in rings:
+        absent = ("SampleCount", "LessThanThreshold", 1, "breaching")
+        names = ("Statistic", "ComparisonOperator", "Threshold", "TreatMissingData")
+        if tuple(alarm[it] for it in names) != absent:
+            yield "what rings is something else than that nothing is counted"
+
+
+@a_janitor_that_does_not_come_rings.broken
+def silence_taken_for_well(stack: Template) -> None:
+    properties(stack, "JanitorIsAwayAlarm")["TreatMissingData"] = "notBreaching"
+
+
+@a_janitor_that_does_not_come_rings.broken
+def a_janitor_that_found_nothing(stack: Template) -> None:
+    properties(stack, "JanitorIsAwayAlarm")["Statistic"] = "Sum"
+
+
+@about_the_stack
 def what_happens_now_and_then_rings_too(stack: Template) -> Iterator[str]:
     # A quiet stack has no event every minute: a batch that came back comes again after this time.
     again_s = properties(stack, "WorkQueue")["VisibilityTimeout"]
@@ -249,7 +270,8 @@ def every_alarm_reaches_the_operator(stack: Template) -> Iterator[str]:
         if alarm.get("AlarmActions") != ["AlarmTopic"]:
             yield f"{name} tells nobody"
         # A metric that is emitted only when something is wrong has no data when all is well.
-        if alarm.get("TreatMissingData") != "notBreaching":
+        missing = "breaching" if alarm["MetricName"] == "RowsTidied" else "notBreaching"
+        if alarm.get("TreatMissingData") != missing:
             yield f"{name} is undecided while all is well"
 
 
