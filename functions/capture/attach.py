@@ -61,7 +61,12 @@ def attach(
         _check_categories(told, memory, it.scope, rows.get(it.scope), now)
 
     place = _place(refresh, memory, now)
-    entries = [_note(it, told, place, rows.get(it.scope), memory, now) for it in scopes]
+    # Where nothing lives, taking something away makes nothing live, unless a row may yet show it.
+    born_at = 0 if is_verified else now
+    starts = {it: Entry(it.scope, place, born_at, created_at=now) for it in scopes}
+    entries = [
+        _note(it, told, start, rows.get(it.scope), memory, now) for it, start in starts.items()
+    ]
     queued = outbox.send(_work(scopes, told, place))
     stands = any(it.notes.holds(told) for it in entries)
     return Attached(entries, told_at, stands, is_verified, refresh.is_too_long, queued)
@@ -80,13 +85,13 @@ def _check_categories(told: Notes, memory: Memory, scope: Scope, row: Row | None
 
 
 def _note(
-    it: ScopeWork, told: Notes, place: Window, row: Row | None, memory: Memory, now: int
+    it: ScopeWork, told: Notes, start: Entry, row: Row | None, memory: Memory, now: int
 ) -> Entry:
     def change(entry: Entry) -> Entry:
         known = entry if row is None else entry.joined(row.entry)
         return known.with_notes(told, it.persona_lineage_id, now=now)
 
-    return memory.note(Entry(it.scope, place, updated_at=now, created_at=now), change)
+    return memory.note(start, change)
 
 
 def _place(refresh: Refresh, memory: Memory, now: int) -> Window:

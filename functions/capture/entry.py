@@ -23,6 +23,11 @@ class Entry(Private, frozen=True, gc=False):
     last_refreshed_turn: int = 0
     notes: Notes = NOTHING
 
+    @property
+    def says_nothing(self) -> bool:
+        """Whether there is no line here, and neither a summary nor a category."""
+        return not (self.window.length or self.notes.summary or self.notes.by_category)
+
     def with_turn(self, window: Window, lineage_id: str | None, *, turns: int, now: int) -> "Entry":
         """Return the entry after a turn at `now` (ms): notes and cadence stay.
 

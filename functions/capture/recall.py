@@ -1,7 +1,6 @@
 """The read use case: what memory and rows together know for the next prompt (design, section 7)."""
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 import msgspec
@@ -17,6 +16,10 @@ from capture.remembered import Remembered, remembered
 from capture.sight import Sight
 from shortterm.scope import Scope
 from shortterm.wire import Private
+
+# How often the rows are read for one answer: what comes up in the place of what turned out to be
+# hidden or forgotten has to be asked for, too.
+MOST_READS = 3
 
 
 class Question(Struct, frozen=True):
@@ -72,18 +75,13 @@ def recall(question: Question, memory: Memory, durable: Durable, *, withhold: bo
     rows cannot be read, and with them who was forgotten elsewhere, memory alone answers; nothing,
     if it is to `withhold` that.
     """
-    held, obeyed_before = _held(question, memory), memory.obeyed
-    wanted = _wanted(question, held, memory)
     reading: Reading | None = None
     try:
-        reading = obedient(memory, lambda obeyed: durable.read(wanted, obeyed=obeyed))
+        held, reading = _read(question, memory, durable)
     except Away:
         if withhold:
             return _withheld(question, memory)
-    else:
-        _learn_privacy(question, wanted, reading, memory)
-    # Tombstones were read with the rows, and may have been before the database went away.
-    if memory.obeyed != obeyed_before:
+        # Tombstones may have been read before the database went away.
         held = _held(question, memory)
 
     known = _known(question, held, reading, memory)
@@ -97,40 +95,84 @@ def recall(question: Question, memory: Memory, durable: Durable, *, withhold: bo
     )
 
 
+def _read(
+    question: Question, memory: Memory, durable: Durable
+) -> tuple[dict[Scope, Entry], Reading]:
+    """Return the entries that may answer, and the rows, which were asked about each of them.
+
+    Raises Away.
+    """
+    held = _held(question, memory)
+    for _ in range(MOST_READS):
+        wanted = _wanted(question, held, memory)
+        reading = _read_once(wanted, memory, durable)
+        _learn_privacy(question, wanted, reading, memory)
+        asked_about, held = held.keys(), _held(question, memory)
+        if held.keys() <= asked_about:
+            break
+    # Of what nobody was asked about it is not known whether it may be seen.
+    return {scope: entry for scope, entry in held.items() if scope in asked_about}, reading
+
+
+def _read_once(wanted: Wanted, memory: Memory, durable: Durable) -> Reading:
+    return obedient(memory, lambda obeyed: durable.read(wanted, obeyed=obeyed))
+
+
 def _held(question: Question, memory: Memory) -> dict[Scope, Entry]:
-    """Return the entries that answer as far as memory knows, by scope."""
+    """Return the entries that may answer as far as memory knows, by scope.
+
+    They are as many as the question is for; and beside them up to as many that the rows told to be
+    private, since they may tell something else by now.
+    """
     asker, asked = question.asker, question.asker.asked
     lineage_id = asker.persona_lineage_id
     sight = Sight(asker, memory, question.at)
+    sight_of_rows = Sight(asker, memory, question.at, told_private=memory.private_channels.told)
 
     def belongs(entry: Entry) -> bool:
         is_of_lineage = lineage_id is None or entry.persona_lineage_id == lineage_id
-        return is_of_lineage and sight.permits(entry)
+        says_nothing = question.for_prompt and entry.says_nothing
+        return is_of_lineage and not says_nothing and sight.permits(entry)
 
-    others = (
+    others: Iterator[Entry] = (
         entry
         for entry in memory.of_owner(asked.kind, asked.owner_id)
         if entry.scope.channel_id != asked.channel_id and belongs(entry)
     )
+    if question.for_prompt:
+        others = _newest_of_each_channel(others)
     entry = memory.get(asked)
     held = {} if entry is None else {asked: entry}
-    if not question.for_prompt:
-        return held | {it.scope: it for it in islice(others, question.limit)}
-    for channel_id, newest in islice(_newest_of_each_channel(others), question.limit):
-        held[newest.scope] = newest
-        personas = memory.get(msgspec.structs.replace(asked, channel_id=channel_id))
-        if personas is not None and belongs(personas):
-            held[personas.scope] = personas
+    for it in _as_many_open(question.limit, others, sight_of_rows.permits):
+        held[it.scope] = it
+        personas = msgspec.structs.replace(asked, channel_id=it.scope.channel_id)
+        if question.for_prompt and (entry := memory.get(personas)) and belongs(entry):
+            held[personas] = entry
     return held
 
 
-def _newest_of_each_channel(newest_first: Iterable[Entry]) -> Iterator[tuple[str, Entry]]:
+def _newest_of_each_channel(newest_first: Iterable[Entry]) -> Iterator[Entry]:
     seen: set[str] = set()
     for entry in newest_first:
-        channel_id = entry.scope.channel_id
-        if channel_id not in seen:
-            seen.add(channel_id)
-            yield channel_id, entry
+        if entry.scope.channel_id not in seen:
+            seen.add(entry.scope.channel_id)
+            yield entry
+
+
+def _as_many_open(
+    limit: int, entries: Iterable[Entry], is_open: Callable[[Entry], bool]
+) -> Iterator[Entry]:
+    """Yield entries up to `limit` that are open, and on the way up to as many that are not."""
+    left_open = left_closed = limit
+    for entry in entries:
+        if not left_open:
+            return
+        if is_open(entry):
+            left_open -= 1
+            yield entry
+        elif left_closed:
+            left_closed -= 1
+            yield entry
 
 
 def _wanted(question: Question, held: dict[Scope, Entry], memory: Memory) -> Wanted:
@@ -159,11 +201,13 @@ def _withheld(question: Question, memory: Memory) -> Recollection:
 
 def _learn_privacy(question: Question, wanted: Wanted, reading: Reading, memory: Memory) -> None:
     """Let memory know what the rows tell, for when they cannot be read."""
+    asker = question.asker
     told = {parent_id: parent_id in reading.private_parents for parent_id in wanted.parent_ids}
-    # To whom may see everything nothing is hidden.
-    if not question.asker.is_private_channel:
-        hidden = {row.channel_id for row in reading.rows if row.is_hidden}
-        told |= {row.channel_id: row.channel_id in hidden for row in reading.rows}
+    hidden = {row.channel_id for row in reading.rows if row.is_hidden}
+    for row in reading.rows:
+        # From whom may see everything there nothing is hidden, private or not.
+        if row.is_hidden or not (asker.is_private_channel and row.server_id == asker.server_id):
+            told[row.channel_id] = row.channel_id in hidden
     memory.private_channels.learn(told)
 
 

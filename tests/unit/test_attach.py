@@ -118,6 +118,18 @@ def test_an_empty_summary_clears_it(bench):
     assert bench.notes() == (None, {})
 
 
+def test_clearing_where_nothing_lives_makes_nothing_live(bench):
+    for _ in range(2):
+        assert bench.put(summary="").stands
+    assert bench.memory.size().entries == 0
+
+
+def test_what_is_cleared_stands_here_as_long_as_the_rows_cannot_be_read(bench):
+    bench.rows.away = True
+    bench.put(summary="")
+    assert bench.notes() == (None, {})
+
+
 def test_a_long_summary_is_cut_and_said_to_be(bench):
     assert bench.put(summary="x" * 1_500).is_cut is False
     assert bench.put(summary="y" * 1_501).is_cut is True

@@ -7,6 +7,7 @@ from recalling import ask, channels, keep, recalled
 
 from capture import statements
 from capture.entry import Entry
+from capture.recall import MOST_READS
 from capture.window import empty_window
 from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone
@@ -227,6 +228,79 @@ def test_a_thread_without_a_row_is_hidden_when_its_parent_is_known_as_private(he
     assert channels(ask(held, rows)) == []
     assert rows.wanted[0].parent_ids == ("p",)
     assert channels(ask(held, rows, isPrivateChannel="true")) == ["thread"]
+
+
+def threads(held, clock, *names):
+    """Remember threads of channel p, each a ms after the one before, and as many other channels."""
+    for channel in "abd"[: len(names)]:
+        keep(held, channel)
+        clock.now += 1
+    for name in names:
+        keep(held, name, parent_channel_id="p")
+        clock.now += 1
+
+
+@pytest.mark.parametrize("for_prompt", [False, True])
+def test_what_comes_up_for_what_was_forgotten_elsewhere_is_asked_about_first(
+    held, clock, for_prompt
+):
+    keep(held, "thread", parent_channel_id="p")
+    for channel in "ab":
+        clock.now += 1
+        keep(held, channel)
+    rows = FakeRows(private_parents=frozenset("p"))
+    rows.tombstones = (Tombstone(1, "channel", "b", clock.now),)
+    found = recalled(held, rows, limit="2", for_prompt=for_prompt)
+    assert [it.channel_id for it in found.others] == ["a"]
+    assert [wanted.parent_ids for wanted in rows.wanted] == [(), ("p",)]
+
+
+@pytest.mark.parametrize("for_prompt", [False, True])
+def test_hidden_threads_take_no_other_channels_place(held, clock, for_prompt):
+    threads(held, clock, "t1", "t2", "t3")
+    rows = FakeRows(private_parents=frozenset("p"))
+    found = recalled(held, rows, limit="3", for_prompt=for_prompt)
+    assert [it.channel_id for it in found.others] == ["d", "b", "a"]
+
+
+def test_threads_that_are_known_to_be_hidden_cost_no_further_read(held, clock):
+    threads(held, clock, "t1", "t2", "t3")
+    rows = FakeRows(private_parents=frozenset("p"))
+    for _ in range(2):
+        recalled(held, rows, limit="3")
+    assert len(rows.wanted) == 3
+
+
+def test_threads_that_are_public_since_take_their_places_again(held, clock):
+    threads(held, clock, "t1", "t2")
+    recalled(held, FakeRows(private_parents=frozenset("p")), limit="2")
+    assert channels(ask(held, FakeRows(), limit="2")) == ["t2", "t1"]
+
+
+def test_hidden_threads_take_no_place_without_the_database_either(held, clock):
+    threads(held, clock, "t1", "t2")
+    recalled(held, FakeRows(private_parents=frozenset("p")), limit="2")
+    assert channels(ask(held, away(), limit="2")) == ["b", "a"]
+
+
+def test_rows_are_read_no_more_than_a_few_times_for_one_answer(held, clock):
+    for number in range(9):
+        keep(held, f"t{number}", parent_channel_id=f"p{number}")
+        clock.now += 1
+    rows = FakeRows(private_parents=frozenset(f"p{number}" for number in range(9)))
+    assert channels(ask(held, rows, limit="1")) == []
+    assert len(rows.wanted) == MOST_READS
+
+
+def test_an_entry_that_says_nothing_takes_no_place_in_a_prompt(held, clock):
+    keep(held, "a")
+    clock.now += 1
+    for channel in "ab":
+        scope = Scope("server", "s", channel, "8")
+        place = empty_window(clock.now, server_id="s", parent_channel_id=None, is_private=False)
+        held.note(Entry(scope, place, clock.now, clock.now), lambda it: it)
+    found = recalled(held, limit="1", for_prompt=True)
+    assert [(it.channel_id, it.persona_id) for it in found.others] == [("a", "7")]
 
 
 def test_a_row_of_another_server_is_shown_only_when_asked_for(held):
