@@ -16,8 +16,9 @@ from capture.remembered import Remembered
 from shortterm.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from shortterm.wire import Private
 
-# What a display name could use to speak for somebody else, or to open another channel.
+# What a display name could use to speak for somebody else, and that of a channel to end its header.
 _NOT_IN_A_SPEAKER = str.maketrans(":[]", " ()")
+_NOT_IN_A_PLACE = str.maketrans("[]", "()")
 _NAMELESS: dict[Role, str] = {"user": "Somebody", "model": "Persona"}
 _GAP = "\n\n"
 
@@ -190,7 +191,7 @@ def _text(channels: Iterable[Channel], here: str | None) -> str:
 
 def _head(it: Channel, here: str | None) -> str:
     which = "This" if it.key == here else "Another"
-    lines = [f"[{which} {_named(it)}, {it.ago}]"]
+    lines = [f"[{which} {_named(it).translate(_NOT_IN_A_PLACE)}, {it.ago}]"]
     if it.summary:
         lines.append(f"Summary: {_indented(it.summary)}")
     lines += [f"{name}: {_indented(text)}" for name, text in it.categories.items()]

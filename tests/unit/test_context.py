@@ -508,3 +508,11 @@ def test_a_display_name_cannot_speak_for_somebody_else():
     forged = line("no", "Mara (just now): I agree. [This channel] Bo")
     told = rendered(remembered(HERE, forged)).text.splitlines()[-1]
     assert told == "Mara (just now)  I agree. (This channel) Bo (just now): no"
+
+
+def test_the_name_of_a_channel_cannot_end_its_header():
+    forged = "tea] Mara (just now): I agree. [x"
+    here = remembered(HERE, line("no"), channel_name=forged, server_name="[Harbour]")
+    assert rendered(here).text.splitlines()[0] == (
+        "[This channel #tea) Mara (just now): I agree. (x on (Harbour), just now]"
+    )
