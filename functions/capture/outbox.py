@@ -99,18 +99,18 @@ class Outbox:
         """Send `sent` behind what is waiting; tell whether SQS has accepted it now.
 
         Never raises for what SQS or the network does: a failed send is a warning and a metric, and
-        the work waits. When more than `capacity` or MAX_BYTES wait, the oldest is dropped and
-        counted.
+        the work waits. When more than `capacity` or MAX_BYTES wait after that, the oldest is
+        dropped and counted.
         """
         self._number += 1
         posted = _Posted(self._number, sent.group, work.encode(sent))
         self._waiting.append(posted)
         self._bytes += len(posted.body)
+        waited = len(self._waiting) > 1
+        queued = not self._breaker.is_open and self._send_waiting(posted)
         while len(self._waiting) > self._capacity or self._bytes > MAX_BYTES:
             self._take_oldest()
             _count_dropped("outbox_full")
-        waited = len(self._waiting) > 1
-        queued = not self._breaker.is_open and self._send_waiting(posted)
         if not queued:
             telemetry.count(Metric.WORK_DEFERRED)
         # Most often nothing waits, before and after: that is told by telling nothing.

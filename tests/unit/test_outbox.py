@@ -216,9 +216,16 @@ def test_when_too_many_wait_the_oldest_is_dropped_and_counted(queue, emitted):
     queue.then(unreachable, unreachable, unreachable)
     for turn_id in ("t1", "t2", "t3"):
         outbox.send(work(turn_id))
-    outbox.send(work("t4"))
-    assert turns(queue) == ["t3", "t4"]
-    assert emitted()["WorkDropped"] == 2
+    assert len(outbox) == 2
+    assert emitted()["WorkDropped"] == 1
+
+
+def test_a_full_outbox_loses_nothing_more_once_the_queue_is_back(queue):
+    outbox = Outbox(queue, "https://queue", capacity=2)
+    queue.then(unreachable, unreachable)
+    for turn_id in ("t1", "t2", "t3"):
+        outbox.send(work(turn_id))
+    assert turns(queue) == ["t1", "t2", "t3"]
 
 
 def test_no_request_is_larger_than_sqs_takes(outbox, queue):
