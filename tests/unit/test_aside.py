@@ -21,8 +21,10 @@ class Held:
         self.is_done = threading.Event()
 
     def __call__(self):
-        assert self._released.wait(DEADLINE_S)
-        self.is_done.set()
+        try:
+            assert self._released.wait(DEADLINE_S)
+        finally:
+            self.is_done.set()
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome
@@ -92,12 +94,20 @@ def test_an_act_that_nobody_waits_for_any_more_goes_on_to_its_end(hold):
     assert act.is_done.wait(DEADLINE_S)
 
 
-def test_an_act_waits_for_one_that_goes_on_no_longer_than_told_and_is_dropped(aside, hold):
+def test_an_act_waits_for_one_that_goes_on_no_longer_than_told(aside, hold):
     before = hold()
     with pytest.raises(TimeoutError):
-        aside.run(lambda: pytest.fail("it ran"), within_s=0)
+        aside.run(int, within_s=0)
+    assert not before.is_done.is_set()
+
+
+def test_an_act_that_was_given_up_before_it_began_never_runs(aside, hold):
+    before, ran = hold(), threading.Event()
+    with pytest.raises(TimeoutError):
+        aside.run(ran.set, within_s=0)
     before.let_go()
-    assert now_or_never(aside, lambda: "rows") == "rows"
+    now_or_never(aside, int)
+    assert not ran.is_set()
 
 
 @pytest.mark.parametrize("outcome", ["late rows", Unlucky()])
