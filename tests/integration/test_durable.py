@@ -139,10 +139,19 @@ def test_a_row_without_persona_is_found(rows, insert):
     assert channels(read(rows, asked=bare, scopes=(bare,))) == ["c"]
 
 
-def test_other_channels_come_newest_first_and_no_more_than_asked_for(rows, insert):
-    for number in range(5):
+def test_other_channels_come_newest_first(rows, insert):
+    for channel, age in (("d", 1), ("b", 0), ("a", 2)):
+        insert(server(channel), age=age * 1_000)
+    assert channels(read(rows)) == ["b", "d", "a"]
+
+
+def test_no_more_rows_come_than_were_asked_for_and_are_needed(rows, insert):
+    """One limit for all: beside the others it has room for what is held, and for the live row."""
+    for number in range(9):
         insert(server(f"c{number}"), age=number * 1_000)
-    assert channels(read(rows, limit=2))[:2] == ["c0", "c1"]
+    held = (ASKED, server("held"))
+    found = channels(read(rows, scopes=held, limit=2))
+    assert found == [f"c{number}" for number in range(2 + len(held) + 1)]
 
 
 def test_rows_of_the_asked_channel_and_other_personas_are_no_others(rows, insert):
