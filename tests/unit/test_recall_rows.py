@@ -349,12 +349,6 @@ def test_a_turn_captured_after_the_forgetting_is_shown(held, clock):
     assert ask(held, forgotten(), scope="user")["current"]["lines"]
 
 
-def test_tombstones_that_were_obeyed_are_not_asked_for_again(held):
-    keep(held)
-    ask(held, forgotten())
-    assert held.obeyed == 1
-
-
 def test_tombstones_are_asked_for_from_the_last_one_that_was_obeyed(held, monkeypatch):
     rows, asked = forgotten(), []
     read = rows.read
