@@ -41,9 +41,8 @@ CANARY = "CANARY 'x"
 # Values that no text of a person or a persona ever reaches, and what their text is instead.
 WITHOUT_CONTENT = {
     "capture.container.Container": "an id that the container gave itself",
-    # To become Private: the body of a message may hold a summary. Then this line goes.
-    "capture.passive_capture.Captured": "an id",
     "capture.container.MemoryState": "the same",
+    "capture.passive_capture.Captured": "a checked id, and entries, which are Private",
     "capture.rules.Persona": "ids, checked when the turn was decoded",
     "schema.migrate.Migration": "SQL of this repository",
     "schema.migrate._Applied": "names of this repository",
