@@ -132,7 +132,8 @@ def apply_each(
     """Apply `works` in one transaction, each in a savepoint of its own, in the order of capture.
 
     Returns what became of them, and the DATA_ERRORS by position of what could not be applied: a bad
-    message fails alone and the rest commit.
+    message fails alone and the rest commit. Raises what else Postgres raises, and then nothing is
+    applied.
     """
     applied = Applied()
     errors: dict[int, Exception] = {}
