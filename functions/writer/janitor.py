@@ -77,9 +77,14 @@ def tidy(
     Stops when fewer than RESERVE_MS are left, with `complete` False; another run goes on from
     there. Raises Unavailable and what Postgres raises: what was deleted until then is counted.
     """
-    tidied = [_tidy(database, task, remaining_ms, batch) for task in _tasks(settings, now)]
-    (ledger, tombstones, rows), done = zip(*tidied, strict=True)
-    return Tidied(rows, ledger, tombstones, complete=all(done))
+    tidied = {it.metric: _tidy(database, it, remaining_ms, batch) for it in _tasks(settings, now)}
+    deleted = {metric: total for metric, (total, _) in tidied.items()}
+    return Tidied(
+        rows=deleted[Metric.ROWS_TIDIED],
+        ledger=deleted[Metric.LEDGER_TIDIED],
+        tombstones=deleted[Metric.TOMBSTONES_TIDIED],
+        complete=all(is_done for _, is_done in tidied.values()),
+    )
 
 
 def _tasks(settings: Settings, now: int) -> Iterator[_Task]:
