@@ -141,12 +141,12 @@ class Place(NamedTuple):
     """Where a user spoke: the user's scope and the server's."""
 
     server_id: str
-    users: Scope
-    servers: Scope
+    user_scope: Scope
+    server_scope: Scope
 
     @property
     def scopes(self) -> tuple[Scope, Scope]:
-        return self.users, self.servers
+        return self.user_scope, self.server_scope
 
 
 def place(user: int) -> Place:

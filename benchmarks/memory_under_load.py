@@ -82,9 +82,9 @@ def _fed(memory: Memory, texts: list[str], turns: int) -> Iterator[int]:
 
 def _scopes(number: int) -> tuple[ScopeWork, ScopeWork]:
     channel_id = f"{2 * 10**18 + number}"
-    users = Scope("user", f"{10**18 + number}", channel_id, scene.PERSONA)
-    servers = Scope("server", f"{3 * 10**18 + number}", channel_id, scene.PERSONA)
-    return ScopeWork(users, "3"), ScopeWork(servers, "3", live=True)
+    user_scope = Scope("user", f"{10**18 + number}", channel_id, scene.PERSONA)
+    server_scope = Scope("server", f"{3 * 10**18 + number}", channel_id, scene.PERSONA)
+    return ScopeWork(user_scope, "3"), ScopeWork(server_scope, "3", live=True)
 
 
 def _window(number: int, texts: list[str]) -> Window:

@@ -191,11 +191,13 @@ def _acts(database_url: str) -> Iterator[tuple[str, Iterable[Act]]]:
     durable = _connected(as_role(database_url, "stm_capture"))
     yield (
         "forgetting a channel",
-        _repeated(lambda: durable.forget("channel", _place().users.channel_id, now=clock.now())),
+        _repeated(
+            lambda: durable.forget("channel", _place().user_scope.channel_id, now=clock.now())
+        ),
     )
     yield (
         "forgetting a user",
-        _repeated(lambda: durable.forget("user", _place().users.owner_id, now=clock.now())),
+        _repeated(lambda: durable.forget("user", _place().user_scope.owner_id, now=clock.now())),
     )
 
 
@@ -217,12 +219,12 @@ def _reads(durable: Durable) -> Iterator[tuple[str, Iterable[Act]]]:
     yield "recall of a user in a guild", _repeated(lambda: _recall_in_guild(durable, "user"))
     yield (
         "recall of a user everywhere",
-        _repeated(lambda: _recall(durable, [_place().users], None, everywhere=True)),
+        _repeated(lambda: _recall(durable, [_place().user_scope], None, everywhere=True)),
     )
     yield "the rows of two scopes", _repeated(lambda: durable.rows_of(_place().scopes, obeyed=0))
     yield (
         "export of a user",
-        _repeated(lambda: durable.export(_place().users.owner_id, None, most=1_000, obeyed=0)),
+        _repeated(lambda: durable.export(_place().user_scope.owner_id, None, most=1_000, obeyed=0)),
     )
 
 
@@ -252,9 +254,9 @@ def _recall_giant(durable: Durable, scopes: list[Scope]) -> None:
 
 def _recall_in_guild(durable: Durable, kind: ScopeKind) -> None:
     place = _place()
-    asked = place.servers if kind == "server" else place.users
+    asked = place.server_scope if kind == "server" else place.user_scope
     # A thread above which the container knows nothing.
-    _recall(durable, [asked], place.server_id, parent_ids=(_place().users.channel_id,))
+    _recall(durable, [asked], place.server_id, parent_ids=(_place().user_scope.channel_id,))
 
 
 def _recall(
@@ -302,7 +304,7 @@ def _turn(place: Place) -> TurnWork:
         turn_id=f"19{next(_numbers):017}",
         occurred_at=clock.now(),
         captured_at=clock.now(),
-        scopes=(ScopeWork(place.users, "3"), ScopeWork(place.servers, "3", live=True)),
+        scopes=(ScopeWork(place.user_scope, "3"), ScopeWork(place.server_scope, "3", live=True)),
         server_id=place.server_id,
     )
 
@@ -315,7 +317,7 @@ def _notes() -> list[NotesWork]:
             version=1,
             kind="notes",
             captured_at=now,
-            scopes=(ScopeWork(place.servers, "3", live=True),),
+            scopes=(ScopeWork(place.server_scope, "3", live=True),),
             notes=notes,
             server_id=place.server_id,
         )

@@ -1,7 +1,7 @@
 """Which channels are private, known even when nothing of them is held any more."""
 
 import math
-from collections.abc import Container, Mapping
+from collections import abc
 
 from cachetools import LRUCache
 
@@ -28,7 +28,7 @@ class PrivateChannels:
         elif occurred_at >= self._seen_at.get(channel_id, math.inf):
             del self._seen_at[channel_id]
 
-    def learn(self, told: Mapping[str, bool]) -> None:
+    def learn(self, told: abc.Mapping[str, bool]) -> None:
         """Keep whether channels are private as the rows tell now."""
         for channel_id, is_private in told.items():
             if is_private:
@@ -42,6 +42,6 @@ class PrivateChannels:
         return channel_id in seen or (parent_id is not None and parent_id in seen)
 
     @property
-    def told(self) -> Container[str]:
+    def told(self) -> abc.Container[str]:
         """The channels that the rows told to be private when they were last read."""
         return self._told

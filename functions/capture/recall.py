@@ -145,9 +145,9 @@ def _held(question: Question, memory: Memory) -> dict[Scope, Entry]:
     held = {} if entry is None else {asked: entry}
     for it in _as_many_open(question.limit, others, sight_of_rows.permits):
         held[it.scope] = it
-        personas = msgspec.structs.replace(asked, channel_id=it.scope.channel_id)
-        if question.for_prompt and (entry := memory.get(personas)) and belongs(entry):
-            held[personas] = entry
+        of_persona = msgspec.structs.replace(asked, channel_id=it.scope.channel_id)
+        if question.for_prompt and (entry := memory.get(of_persona)) and belongs(entry):
+            held[of_persona] = entry
     return held
 
 

@@ -78,8 +78,8 @@ def scopes_of(
 
     The live one is the server's in a guild and the user's in a direct message (design, section 3).
     """
-    users = Scope("user", user_id, channel_id, persona_id)
+    user_scope = Scope("user", user_id, channel_id, persona_id)
     if server_id is None:
-        return (ScopeWork(users, lineage_id, live=True),)
-    servers = Scope("server", server_id, channel_id, persona_id)
-    return ScopeWork(users, lineage_id), ScopeWork(servers, lineage_id, live=True)
+        return (ScopeWork(user_scope, lineage_id, live=True),)
+    server_scope = Scope("server", server_id, channel_id, persona_id)
+    return ScopeWork(user_scope, lineage_id), ScopeWork(server_scope, lineage_id, live=True)

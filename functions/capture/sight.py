@@ -1,6 +1,6 @@
 """Who may see what is remembered (design, section 7). Pure, but for what memory tells."""
 
-from collections.abc import Container
+from collections import abc
 
 from capture.entry import Entry
 from capture.memory import Memory
@@ -22,8 +22,8 @@ class Sight:
         memory: Memory,
         at: int,
         *,
-        told_private: Container[str] = (),
-        hidden: Container[Scope] = (),
+        told_private: abc.Container[str] = (),
+        hidden: abc.Container[Scope] = (),
     ) -> None:
         self._asker = asker
         self._memory = memory

@@ -54,15 +54,15 @@ def test_messages_of_others_alone_are_still_messages():
 
 
 def test_a_guild_turn_is_the_users_and_the_servers_and_the_server_is_live():
-    users, servers = fan_out(turn())
-    assert (users.scope, users.live) == (Scope("user", "u", "c", "7"), False)
-    assert (servers.scope, servers.live) == (Scope("server", "s", "c", "7"), True)
+    of_user, of_server = fan_out(turn())
+    assert (of_user.scope, of_user.live) == (Scope("user", "u", "c", "7"), False)
+    assert (of_server.scope, of_server.live) == (Scope("server", "s", "c", "7"), True)
 
 
 @pytest.mark.parametrize("fields", [{"serverId": None}, {"serverId": ""}, {"serverId": "DM"}])
 def test_a_direct_message_has_no_server_entry_and_the_user_is_live(fields):
-    (users,) = fan_out(turn(**fields))
-    assert (users.scope, users.live) == (Scope("user", "u", "c", "7"), True)
+    (of_user,) = fan_out(turn(**fields))
+    assert (of_user.scope, of_user.live) == (Scope("user", "u", "c", "7"), True)
 
 
 def test_a_thread_is_a_channel_of_its_own():
