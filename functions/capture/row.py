@@ -2,7 +2,7 @@
 
 from capture.entry import Entry
 from capture.window import empty_window
-from shortterm.notes import NOTHING, Category, Notes
+from shortterm.notes import Notes, from_columns
 from shortterm.scope import Scope, ScopeKind
 from shortterm.wire import Private
 
@@ -40,15 +40,8 @@ class Row(Private, frozen=True, array_like=True):
     @property
     def notes(self) -> Notes:
         """Its summary and categories."""
-        if self.summary_told_at is None and not self.category_times:
-            return NOTHING
-        return Notes(
-            self.summary,
-            self.summary_told_at,
-            tuple(
-                Category(name, told_at, self.categories.get(name))
-                for name, told_at in sorted(self.category_times.items())
-            ),
+        return from_columns(
+            self.summary, self.summary_told_at, self.categories, self.category_times
         )
 
     @property

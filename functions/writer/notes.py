@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from psycopg import Connection
 
-from shortterm.notes import Category, Notes, join
+from shortterm.notes import Notes, from_columns, join
 from shortterm.scope import Scope
 from shortterm.work import NotesWork
 
@@ -93,15 +93,7 @@ def _held(connection: Connection[Any], scopes: Sequence[Scope]) -> dict[Scope, N
         "persona_id": [it.persona_id for it in scopes],
     }
     found = connection.execute(_READ_NOTES, asked).fetchall()
-    return {Scope(*row[:4]): _notes(*row[4:]) for row in found}
-
-
-def _notes(
-    summary: str | None, told_at: int | None, texts: dict[str, str], times: dict[str, int]
-) -> Notes:
-    names = sorted(texts.keys() | times.keys())
-    categories = (Category(name, times.get(name, 0), texts.get(name)) for name in names)
-    return Notes(summary, told_at, tuple(categories))
+    return {Scope(*row[:4]): from_columns(*row[4:]) for row in found}
 
 
 def _record(scope: Scope, notes: Notes, turns_since: int) -> dict[str, Any]:

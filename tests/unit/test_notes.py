@@ -5,7 +5,15 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortterm.notes import MAX_CATEGORIES, MAX_MARKS, NOTHING, Category, Notes, join
+from shortterm.notes import (
+    MAX_CATEGORIES,
+    MAX_MARKS,
+    NOTHING,
+    Category,
+    Notes,
+    from_columns,
+    join,
+)
 from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone
 
@@ -85,6 +93,19 @@ def test_of_more_categories_than_a_scope_keeps_the_newest_stay():
 def test_a_scope_does_not_know_ever_more_removed_categories():
     removed = [Notes(categories=(Category(f"c{at}", at),)) for at in range(1, 100)]
     assert len(told(removed).categories) == MAX_MARKS
+
+
+@given(st.lists(tellings, max_size=4))
+def test_notes_come_back_from_their_columns_as_they_were(tellings):
+    notes = told(tellings)
+    times = {it.name: it.told_at for it in notes.categories}
+    assert from_columns(notes.summary, notes.summary_told_at, notes.by_category, times) == notes
+
+
+def test_a_category_without_a_time_is_as_old_as_can_be():
+    held = from_columns(None, None, {"mood": "calm", "topic": "tides"}, {"topic": 2})
+    assert held.categories == (Category("mood", 0, "calm"), Category("topic", 2, "tides"))
+    assert told([Notes(categories=(Category("mood", 1),)), held]).by_category == {"topic": "tides"}
 
 
 def test_a_tombstone_covers_what_was_captured_before_it_and_no_more():

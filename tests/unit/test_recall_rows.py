@@ -63,6 +63,11 @@ def test_categories_without_a_summary_are_told(held):
     assert (current["summary"], current["categories"]) == (None, {"mood": "calm"})
 
 
+def test_a_category_whose_time_the_row_does_not_know_is_told(held):
+    current = ask(held, row(ASKED, categories={"mood": "calm"}))["current"]
+    assert current["categories"] == {"mood": "calm"}
+
+
 def test_lines_of_memory_are_joined_with_the_summary_of_the_row(held):
     keep(held)
     current = ask(held, row(ASKED, told=notes(NOW, "tides")))["current"]

@@ -4,7 +4,7 @@ The container's memory, the writer and a read that merges the two all use the sa
 they agree whatever arrives where, in which order and how often.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from shortterm.wire import Millis, Private
 
@@ -55,6 +55,25 @@ class Notes(Private, frozen=True, omit_defaults=True):
 
 
 NOTHING = Notes()
+
+
+def from_columns(
+    summary: str | None,
+    summary_told_at: int | None,
+    texts: Mapping[str, str],
+    times: Mapping[str, int],
+) -> Notes:
+    """Return the notes that a row holds, out of its columns; times are in ms since the epoch.
+
+    `texts` and `times` are those of categories, by name. One that has no text was removed at its
+    time; one that has no time is as old as can be, so that whatever else is told of it stands.
+    """
+    if summary is None and summary_told_at is None and not texts and not times:
+        return NOTHING
+    # A read does this for every row that it finds: no slower than it need be.
+    names = sorted({**texts, **times})
+    categories = [Category(name, times.get(name, 0), texts.get(name)) for name in names]
+    return Notes(summary, summary_told_at, tuple(categories))
 
 
 def join(one: Notes, other: Notes) -> Notes:
