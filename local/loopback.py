@@ -20,6 +20,13 @@ _PIECE = 64 * 1024
 _DISCARD_FACTOR = 10
 
 
+def free_port() -> int:
+    """Return a port on which nobody listens now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
 class BadBody(Exception):
     """The request's body is not framed as HTTP/1.1 says."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from local.errors import CannotRun
 from local.functions import REGION
 from local.lifeline import Lifeline
-from local.loopback import HOST
+from local.loopback import HOST, free_port
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -40,7 +40,7 @@ class Sqs:
         self._log = log
         self._visibility_timeout = visibility_timeout
         self._max_receive_count = max_receive_count
-        self._port = _free_port()
+        self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.queue_url = ""
         self.dlq_url = ""
@@ -132,9 +132,3 @@ def depth(client: "SQSClient", queue_url: str) -> int:
     """Return how many messages are in a queue: waiting, in flight or delayed."""
     attributes = client.get_queue_attributes(QueueUrl=queue_url, AttributeNames=_DEPTH)
     return sum(map(int, attributes["Attributes"].values()))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])

