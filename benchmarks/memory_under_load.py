@@ -1,12 +1,11 @@
 """A container that is fed a million scopes: what it accounts for, and what the process takes."""
 
 import gc
-import os
-import resource
 import time
 from collections.abc import Iterator
 
 from benchmarks import lambda_function, scene
+from benchmarks.process_memory import peak, resident
 from benchmarks.report import Figure, Table, at_least, at_most
 from capture.dialogue import Line
 from capture.memory import Memory
@@ -29,17 +28,17 @@ def measure() -> list[Table]:
     bound = lambda_function.app.settings.memory_max_bytes
     memory = lambda_function.roomy_memory(bound)
     gc.collect()
-    before = _resident()
+    before = resident()
     began = time.perf_counter()
     largest = highest = 0
     for number, accounted in enumerate(_fed(memory, texts, TURNS)):
         highest = max(highest, accounted)
         if number % 10_000 == 0:
-            largest = max(largest, _resident())
+            largest = max(largest, resident())
     seconds = time.perf_counter() - began
     gc.collect()
     held = memory.size()
-    growth = max(largest, _resident()) - before
+    growth = max(largest, resident()) - before
     found = _found(memory)
     return [
         Table(
@@ -57,7 +56,7 @@ def measure() -> list[Table]:
                 Figure("growth of the process, at its highest", growth / MB, "MB"),
                 Figure("growth / accounted", growth / held.bytes, "x", at_most(1.35)),
                 Figure("growth beside what is accounted", (growth - held.bytes) / MB, "MB"),
-                Figure("the whole process, at its highest", _peak() / MB, "MB"),
+                Figure("the whole process, at its highest", peak() / MB, "MB"),
                 Figure("entries held", held.entries, ""),
                 Figure("entries that its readers find / held", found / held.entries, "x"),
                 Figure("time per turn, evicting", seconds / TURNS * 1e6, "µs"),
@@ -118,12 +117,3 @@ def _found(memory: Memory) -> int:
         for number in range(TURNS)
         for it in _scopes(number)
     )
-
-
-def _resident() -> int:
-    with open("/proc/self/statm", encoding="ascii") as pages:
-        return int(pages.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1_024

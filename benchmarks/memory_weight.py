@@ -2,12 +2,12 @@
 
 import gc
 import json
-import os
 import tracemalloc
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from benchmarks import isolation, lambda_function, scene
+from benchmarks.process_memory import resident
 from benchmarks.report import Figure, Table, at_least, at_most
 from capture import turn
 from capture.memory import Memory
@@ -114,10 +114,7 @@ def _fill(kind: str, script: str, trace: bool) -> tuple[int, int, int, int]:
 
 
 def _weight_now(trace: bool) -> int:
-    if trace:
-        return tracemalloc.get_traced_memory()[0]
-    with open("/proc/self/statm", encoding="ascii") as pages:
-        return int(pages.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    return tracemalloc.get_traced_memory()[0] if trace else resident()
 
 
 def _remember_all(memory: Memory, kind: str, texts: list[str], count: int) -> tuple[int, int]:
