@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 
 from benchmarks import scene
@@ -49,7 +50,7 @@ def measure() -> list[Table]:
     hostile["nested annotations"] = {length: _nested(length) for length in LENGTHS}
     outcome = compete(
         [
-            Contender(f"{name} {length}", CALLS, lambda it=text: it, _clean)
+            Contender(f"{name} {length}", CALLS, partial(str, text), _clean)
             for name, texts in hostile.items()
             for length, text in texts.items()
         ]
@@ -99,7 +100,8 @@ def _filled(part: str, ending: str, length: int) -> str:
 
 
 def _growing_ticks(length: int) -> str:
-    runs, size = [], 0
+    runs: list[str] = []
+    size = 0
     while size < length:
         runs.append("`" * (len(runs) + 1))
         size += len(runs[-1]) + 1

@@ -12,9 +12,12 @@ from benchmarks import surroundings  # noqa: F401 - the import below reads the e
 from capture import app
 from capture.memory import Memory
 from capture.outbox import Outbox, sqs_client
+from shortterm import clock
 
-CONTEXT = SimpleNamespace(aws_request_id="6f2f5a1e", function_name="bench", memory_limit_in_mb=512)
-URL = app.settings.work_queue_url
+CONTEXT: Any = SimpleNamespace(
+    aws_request_id="6f2f5a1e", function_name="bench", memory_limit_in_mb=512
+)
+SETTINGS = app.settings
 PLENTY = 2**36
 
 
@@ -26,14 +29,20 @@ class AcceptingQueue:
 
 
 def stub_the_queue() -> None:
-    app.outbox = Outbox(AcceptingQueue(), URL, capacity=1_000)
+    queue: Any = AcceptingQueue()
+    app.outbox = Outbox(queue, SETTINGS.work_queue_url, capacity=1_000)
 
 
 def stub_the_network() -> None:
     """Let botocore build, sign and parse; only the HTTP request is not made."""
     client = sqs_client()
     client.meta.events.register("before-send.sqs.SendMessageBatch", _accepted)
-    app.outbox = Outbox(client, URL, capacity=1_000)
+    app.outbox = Outbox(client, SETTINGS.work_queue_url, capacity=1_000)
+
+
+def outbox() -> Outbox:
+    """Return what the function sends by: what was stubbed last."""
+    return app.outbox
 
 
 def remember_in(memory: Memory) -> None:
@@ -42,12 +51,11 @@ def remember_in(memory: Memory) -> None:
 
 def roomy_memory(max_bytes: int = PLENTY) -> Memory:
     """Return a memory with the function's times to live that never evicts, if there is plenty."""
-    settings = app.settings
     return Memory(
         max_bytes=max_bytes,
-        ttl_ms=settings.memory_ttl_ms,
-        summary_ttl_ms=settings.summary_ttl_ms,
-        clock=app.now,
+        ttl_ms=SETTINGS.memory_ttl_ms,
+        summary_ttl_ms=SETTINGS.summary_ttl_ms,
+        clock=clock.now,
     )
 
 
@@ -71,8 +79,9 @@ def check(event: dict[str, Any], status: int) -> str:
     return str(answer["body"])
 
 
-def _accepted(request: Any, **_: Any) -> AWSResponse:
+def _accepted(request: Any, **_: Any) -> Any:
     body = b'{"Successful":[{"Id":"1","MessageId":"m","MD5OfMessageBody":"d"}],"Failed":[]}'
-    answer = AWSResponse(request.url, 200, {"content-type": "application/x-amz-json-1.0"}, None)
+    headers: Any = {"content-type": "application/x-amz-json-1.0"}
+    answer: Any = AWSResponse(request.url, 200, headers, None)
     answer._content = body
     return answer

@@ -10,6 +10,7 @@ from benchmarks.report import Figure, Table, at_least, at_most
 from capture.dialogue import Line
 from capture.memory import Memory
 from capture.window import Window, pack
+from shortterm import clock
 from shortterm.notes import Notes
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork
@@ -25,7 +26,7 @@ MB = 2**20
 
 def measure() -> list[Table]:
     texts = scene.texts(CHARACTERS)
-    bound = lambda_function.app.settings.memory_max_bytes
+    bound = lambda_function.SETTINGS.memory_max_bytes
     memory = lambda_function.roomy_memory(bound)
     gc.collect()
     before = resident()
@@ -87,7 +88,7 @@ def _scopes(number: int) -> tuple[ScopeWork, ScopeWork]:
 
 
 def _window(number: int, texts: list[str]) -> Window:
-    now = lambda_function.app.now()
+    now = clock.now()
     said = (texts[(number + n) % len(texts)] for n in range(LINES))
     lines = tuple(Line("user", "Ann", text, now, f"{10**18 + number}") for text in said)
     return Window(
@@ -103,7 +104,7 @@ def _window(number: int, texts: list[str]) -> Window:
 
 
 def _summarize(memory: Memory, scope: Scope, number: int) -> None:
-    now = lambda_function.app.now()
+    now = clock.now()
     told = Notes(f"{number}: {'about tides ' * 20}", now)
     entry = memory.get(scope)
     if entry is not None:

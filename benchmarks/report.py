@@ -5,7 +5,6 @@ import platform
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
-from operator import ge, le
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +31,7 @@ class Aim(NamedTuple):
     bound: float
 
     def is_met_by(self, measured: float) -> bool:
-        return (le if self.sign == "<=" else ge)(measured, self.bound)
+        return measured <= self.bound if self.sign == "<=" else measured >= self.bound
 
 
 class Figure(NamedTuple):

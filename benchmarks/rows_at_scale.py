@@ -8,7 +8,8 @@ import shutil
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,7 +30,7 @@ from shortterm.database import Database
 from shortterm.notes import Category, Notes
 from shortterm.scope import Scope, ScopeKind
 from shortterm.settings import DatabaseSettings
-from shortterm.work import NotesWork, ScopeWork, TurnWork
+from shortterm.work import NotesWork, ScopeWork, TurnWork, Work
 from writer import janitor, store
 from writer.settings import Settings
 
@@ -183,7 +184,7 @@ def _acts(database_url: str) -> Iterator[tuple[str, Iterable[Act]]]:
         (f"{BATCH} turns of new scopes", _new_scopes),
         (f"{BATCH} notes", _notes),
     ):
-        yield name, _repeated(lambda batch=batch: _apply(database, batch()))
+        yield name, _repeated(partial(_apply, database, batch))
     yield (
         "the janitor",
         [lambda: janitor.tidy(database, settings, clock.now(), lambda: 10 * clock.MINUTE_MS)],
@@ -286,7 +287,8 @@ def _recall(
     return durable.read(wanted, obeyed=many_rows.TOMBSTONES)
 
 
-def _apply(database: Database, works: list[TurnWork] | list[NotesWork]) -> None:
+def _apply(database: Database, batch: Callable[[], Sequence[Work]]) -> None:
+    works = batch()
     database.run(lambda connection: store.apply(connection, works))
 
 
