@@ -37,7 +37,7 @@ def test_the_sample_turn_makes_its_rows(writer, event, rows):
     assert found["user", "201", "301", "7"]["turns_since_refresh"] == 0
 
 
-def test_the_sample_batch_with_a_repeat_and_a_poison_message(writer, event, rows, emitted):
+def test_of_the_sample_batch_a_repeat_counts_once_and_the_poison_comes_back(writer, event, rows):
     sample = event("sqs-batch-with-repeat-and-poison")
     poison = sample["Records"][3]["messageId"]
     assert failures(writer.handler(sample, None)) == [poison]
