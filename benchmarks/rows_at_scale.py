@@ -21,7 +21,8 @@ from benchmarks import many_rows, plans, scene
 from benchmarks.many_rows import Place
 from benchmarks.plans import Plan
 from benchmarks.report import Figure, Table, at_most
-from capture.durable import Away, Durable, Reading, Wanted
+from capture.durable import Durable, Reading, Wanted
+from capture.patience import Away
 from local.functions import as_role
 from local.postgres import Postgres
 from schema.migrate import migrate, read

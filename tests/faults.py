@@ -10,7 +10,8 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from capture.durable import Away, Page, Reading, Wanted
+from capture.durable import Page, Reading, Wanted
+from capture.patience import Away
 from capture.row import Row
 from capture.statements import MOST_TOMBSTONES
 from shortterm.scope import Scope

@@ -18,12 +18,13 @@ from capture import answer, gateway, problems, query, refresh, turn
 from capture.attach import attach
 from capture.container import Container
 from capture.context import render
-from capture.durable import Away, Durable
+from capture.durable import Durable
 from capture.export import ExportQuery, export
 from capture.forgetting import forget
 from capture.memory import Memory
 from capture.outbox import Outbox, sqs_client
 from capture.passive_capture import Captured, Skipped, capture
+from capture.patience import Away
 from capture.query import ContextQuery, MemoriesQuery
 from capture.recall import Question, Recollection, recall
 from capture.settings import Settings

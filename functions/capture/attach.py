@@ -2,11 +2,12 @@
 
 from msgspec import Struct
 
-from capture.durable import Away, Durable
+from capture.durable import Durable
 from capture.entry import Entry
 from capture.memory import Memory
 from capture.obedience import obedient
 from capture.outbox import Outbox
+from capture.patience import Away
 from capture.refresh import Refresh
 from capture.row import Row
 from capture.rules import scopes_of

@@ -1,7 +1,4 @@
-"""The only module that talks to Postgres: reads rows and tombstones, and sets tombstones.
-
-psycopg is imported with the first need of it: capturing a turn never needs it.
-"""
+"""The only module that asks Postgres: reads rows and tombstones, and sets tombstones."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,46 +6,30 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from capture import statements
-from capture.aside import Aside
-from capture.breaker import Breaker
+from capture.patience import BoundedDatabase
 from capture.row import Row
-from shortterm import telemetry
 from shortterm.scope import Scope
 from shortterm.settings import DatabaseSettings
-from shortterm.telemetry import Metric, logger
 from shortterm.tombstone import Subject, Tombstone
 from shortterm.wire import Private
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-    from shortterm.database import Database
-
 T = TypeVar("T")
 
 # What a read may take: on the server, and with the way there and back.
 READ_STATEMENT_MS = 300
 READ_S = 0.33
-# What a read may take that has to connect: a token is made, TLS agreed on, for the first time the
-# driver imported. A connection that was not used for a while may be gone. Rarely, since a database
-# that hangs looks the same.
-CONNECT_S = 1.5
-CONNECT_EVERY_MS = 60_000
 # Forgetting waits for the writers that are at work, and then for what it deletes; nobody waits for
 # an export with a prompt.
 PATIENT_STATEMENT_MS = 10_000
 PATIENT_S = 12.0
-# How long the database is left alone after a failure.
-REST_MS = 5_000
 
 # One plan, made once: planning the read takes longer than running it. It goes by index whatever it
 # is asked, and even if it was made while the table was small: it has to serve when it is not any
 # more. Nothing here is large enough to be compiled.
 _SESSION = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off"
-
-
-class Away(Exception):
-    """The database is not to be had now: try again after a while."""
 
 
 class Wanted(Private, frozen=True):
@@ -96,20 +77,15 @@ class Reading(Page, frozen=True):
 class Durable:
     """The rows behind the memory, for as long as the database is there.
 
-    One connection per container. After a failure the database is left alone for a while: what
-    is asked of it then raises Away at once, and a read never waits for longer than READ_S.
+    A read waits for no longer than READ_S, unless a connection has to be made.
     `since` is when this container's memory began, `clock` tells the time, both in ms.
     """
 
     def __init__(self, settings: DatabaseSettings, *, since: int, clock: Callable[[], int]) -> None:
-        self._settings = settings
         self._since = since
-        self._clock = clock
-        self._aside = Aside()
-        self._breaker = Breaker(REST_MS, clock)
-        self._database: Database | None = None
-        self._answered_at: int | None = None
-        self._was_patient_at: int | None = None
+        self._database = BoundedDatabase(
+            settings, statement_timeout_ms=READ_STATEMENT_MS, options=_SESSION, clock=clock
+        )
 
     def read(self, wanted: Wanted, *, obeyed: int) -> Reading:
         """Return the wanted rows, and the tombstones after the one that was `obeyed` last.
@@ -183,7 +159,7 @@ class Durable:
         return {"obeyed": obeyed, "since": self._since}
 
     def _ask(self, statement: str, parameters: dict[str, Any], kind: type[T]) -> T:
-        return self._run(lambda it: _one(it, statement, parameters, kind), READ_S)
+        return self._database.run(lambda it: _one(it, statement, parameters, kind), READ_S)
 
     def _wait_for(self, statement: str, parameters: dict[str, Any], kind: type[T]) -> T:
         def act(connection: "Connection[Any]") -> T:
@@ -192,73 +168,7 @@ class Durable:
                 connection.execute(limit.encode())
                 return _one(connection, statement, parameters, kind)
 
-        return self._run(act, PATIENT_S)
-
-    def _run(self, act: "Callable[[Connection[Any]], T]", within_s: float) -> T:
-        if self._breaker.is_open:
-            telemetry.count(Metric.ROWS_UNAVAILABLE)
-            raise Away
-        within_s = max(within_s, self._patience())
-        try:
-            return self._aside.run(lambda: self._watched(act, within_s), within_s)
-        # A read is answered whatever breaks behind it.
-        except Exception as error:
-            telemetry.count(Metric.ROWS_UNAVAILABLE)
-            if isinstance(error, TimeoutError):
-                self._failed()
-            logger.warning("The database is not to be had", extra=_described(error))
-            raise Away from None
-
-    def _patience(self) -> float:
-        """Return how many seconds connecting may take now: none if that is not due."""
-        if self._is_recent(self._answered_at) or self._is_recent(self._was_patient_at):
-            return 0.0
-        self._was_patient_at = self._clock()
-        return CONNECT_S
-
-    def _is_recent(self, then: int | None) -> bool:
-        # By the absolute distance: a clock that was set back makes nobody impatient for good.
-        return then is not None and abs(self._clock() - then) < CONNECT_EVERY_MS
-
-    def _failed(self) -> None:
-        self._answered_at = None
-        self._breaker.failed()
-
-    def _watched(self, act: "Callable[[Connection[Any]], T]", within_s: float) -> T:
-        """Run `act` aside; what comes of it counts also when nobody waits for it any more."""
-        from shortterm.database import Unavailable
-
-        began = self._clock()
-        try:
-            value = self._open().run(act)
-        except Unavailable:
-            self._failed()
-            raise
-        self._answered_at = self._clock()
-        # A database that answers, but always too late, is left alone like one that does not.
-        if self._clock() - began <= within_s * 1_000:
-            self._breaker.succeeded()
-        return value
-
-    def _open(self) -> "Database":
-        if self._database is None:
-            from shortterm.database import Database
-
-            self._database = Database(
-                self._settings,
-                application_name="shortterm-capture",
-                statement_timeout_ms=READ_STATEMENT_MS,
-                options=_SESSION,
-            )
-        return self._database
-
-
-def _described(error: Exception) -> dict[str, Any]:
-    try:
-        from shortterm.database import describe
-    except ImportError:
-        return telemetry.describe(error)
-    return describe(error)
+        return self._database.run(act, PATIENT_S)
 
 
 def _one(

@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 
 from capture.answer import Problem
-from capture.durable import REST_MS, Away
+from capture.patience import REST_MS, Away
 from shortterm import telemetry
 from shortterm.telemetry import logger
 from shortterm.wire import Mismatch

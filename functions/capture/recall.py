@@ -7,10 +7,11 @@ import msgspec
 from msgspec import Struct
 
 from capture.container import Knowledge
-from capture.durable import Away, Durable, Reading, Wanted
+from capture.durable import Durable, Reading, Wanted
 from capture.entry import Entry
 from capture.memory import Memory
 from capture.obedience import obedient
+from capture.patience import Away
 from capture.query import Asker
 from capture.remembered import Remembered, remembered
 from capture.sight import Sight

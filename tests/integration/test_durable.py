@@ -13,7 +13,9 @@ from given import HOUR
 from psycopg.conninfo import make_conninfo
 
 from capture import durable as module
-from capture.durable import Away, Durable, Wanted
+from capture import patience
+from capture.durable import Durable, Wanted
+from capture.patience import Away
 from shortterm.database import Unavailable
 from shortterm.scope import Scope
 from shortterm.settings import DatabaseSettings
@@ -50,8 +52,8 @@ def rows(capture_url, clock, monkeypatch):
     monkeypatch.setattr(module, "READ_S", 1.0)
     found = durable_at(capture_url, clock)
     yield found
-    if found._database is not None:
-        found._database.close()
+    if found._database._opened is not None:
+        found._database._opened.close()
 
 
 @pytest.fixture
@@ -392,7 +394,7 @@ def test_a_container_need_not_heed_tombstones_from_before_its_memory(rows, captu
     old = rows.forget("user", "u", now=NOW)
     younger = durable_at(capture_url, clock, since=old.forgotten_at + 1)
     assert read(younger).tombstones == ()
-    younger._database.close()
+    younger._database._opened.close()
 
 
 def test_a_tombstone_of_the_moment_when_memory_began_is_heeded(rows, capture_url, clock):
@@ -400,7 +402,7 @@ def test_a_tombstone_of_the_moment_when_memory_began_is_heeded(rows, capture_url
     told = rows.forget("user", "u", now=ahead)
     began = durable_at(capture_url, clock, since=ahead)
     assert read(began).tombstones == (told,)
-    began._database.close()
+    began._database._opened.close()
 
 
 def test_tombstones_become_visible_in_the_order_of_their_numbers(capture_url, rows):
@@ -452,19 +454,19 @@ def test_a_database_that_is_not_there_is_told_at_once_and_then_left_alone(clock,
     rows = durable_at(NOWHERE, clock)
     with pytest.raises(Away):
         read(rows)
-    monkeypatch.setattr(rows, "_open", lambda: pytest.fail("it was asked again"))
-    clock.now += module.REST_MS - 1
+    monkeypatch.setattr(rows._database, "_open", lambda: pytest.fail("it was asked again"))
+    clock.now += patience.REST_MS - 1
     with pytest.raises(Away):
         read(rows)
 
 
 def test_after_a_rest_it_is_tried_again(clock, rows, capture_url, monkeypatch):
-    good = rows._open()
-    monkeypatch.setattr(rows, "_database", durable_at(NOWHERE, clock)._open())
+    good = rows._database._open()
+    monkeypatch.setattr(rows._database, "_opened", durable_at(NOWHERE, clock)._database._open())
     with pytest.raises(Away):
         read(rows)
-    monkeypatch.setattr(rows, "_database", good)
-    clock.now += module.REST_MS
+    monkeypatch.setattr(rows._database, "_opened", good)
+    clock.now += patience.REST_MS
     assert read(rows).rows == ()
 
 
@@ -481,7 +483,7 @@ def test_a_database_that_hangs_keeps_no_reader_waiting(rows, sql, database_url, 
 
 
 def test_the_server_ends_a_read_that_nobody_waits_for_any_more(rows):
-    limit = rows._open().run(lambda it: it.execute("SHOW statement_timeout").fetchone())
+    limit = rows._database._open().run(lambda it: it.execute("SHOW statement_timeout").fetchone())
     assert limit == ("300ms",)
 
 
@@ -527,7 +529,7 @@ def test_it_reads_by_index_alone(rows, insert, sql):
 
 def test_a_database_that_always_answers_too_late_is_left_alone(rows, clock, monkeypatch):
     read(rows)
-    database = rows._open()
+    bounded, database = rows._database, rows._database._open()
 
     def slowly(act):
         value = original(act)
@@ -536,15 +538,15 @@ def test_a_database_that_always_answers_too_late_is_left_alone(rows, clock, monk
 
     original = database.run
     monkeypatch.setattr(database, "run", slowly)
-    monkeypatch.setattr(rows._breaker, "succeeded", lambda: pytest.fail("it is trusted again"))
-    rows._breaker.failed()
-    clock.now += module.REST_MS
+    monkeypatch.setattr(bounded._breaker, "succeeded", lambda: pytest.fail("it is trusted again"))
+    bounded._breaker.failed()
+    clock.now += patience.REST_MS
     assert read(rows).rows == ()
 
 
 def test_a_database_that_answered_too_late_once_is_left_alone_for_a_while(rows, clock, monkeypatch):
     read(rows)
-    database = rows._open()
+    database = rows._database._open()
     asked, answers = threading.Event(), threading.Event()
 
     def late(act):
@@ -559,9 +561,9 @@ def test_a_database_that_answered_too_late_once_is_left_alone_for_a_while(rows, 
     with pytest.raises(Away):
         read(rows)
     assert asked.wait(10)
-    monkeypatch.setattr(rows, "_open", lambda: pytest.fail("it was asked again"))
+    monkeypatch.setattr(rows._database, "_open", lambda: pytest.fail("it was asked again"))
     answers.set()
-    rows._aside._last.result(timeout=10)
+    rows._database._aside._last.result(timeout=10)
     with pytest.raises(Away):
         read(rows)
 
@@ -580,11 +582,11 @@ def waits(rows, monkeypatch):
         def fail(act):
             raise error
 
-        original = rows._aside.run
+        original = rows._database._aside.run
         with monkeypatch.context() as patch:
-            patch.setattr(rows._aside, "run", run)
+            patch.setattr(rows._database._aside, "run", run)
             if error:
-                patch.setattr(rows._open(), "run", fail)
+                patch.setattr(rows._database._open(), "run", fail)
             with contextlib.suppress(Away):
                 read(rows)
         return seconds[0]
@@ -593,30 +595,30 @@ def waits(rows, monkeypatch):
 
 
 def test_the_first_read_waits_for_its_connection_too(waits):
-    assert [waits(), waits()] == [module.CONNECT_S, module.READ_S]
+    assert [waits(), waits()] == [patience.CONNECT_S, module.READ_S]
 
 
 def test_after_a_connection_was_lost_a_read_waits_for_the_next(waits, clock):
     waits()
-    clock.now += module.CONNECT_EVERY_MS - 1
+    clock.now += patience.CONNECT_EVERY_MS - 1
     assert waits() == module.READ_S
     clock.now += 1
     assert waits(Unavailable("gone")) == module.READ_S
-    clock.now += module.REST_MS
-    assert waits() == module.CONNECT_S
+    clock.now += patience.REST_MS
+    assert waits() == patience.CONNECT_S
 
 
 def test_a_connection_that_nobody_used_for_a_minute_may_be_gone(waits, clock):
     waits()
-    clock.now += module.CONNECT_EVERY_MS
-    assert [waits(), waits()] == [module.CONNECT_S, module.READ_S]
+    clock.now += patience.CONNECT_EVERY_MS
+    assert [waits(), waits()] == [patience.CONNECT_S, module.READ_S]
 
 
 def test_in_an_outage_one_read_a_minute_waits_for_a_connection(waits, clock):
     patient = 0
-    for _ in range(3 * module.CONNECT_EVERY_MS // module.REST_MS):
-        patient += waits(Unavailable("away")) == module.CONNECT_S
-        clock.now += module.REST_MS
+    for _ in range(3 * patience.CONNECT_EVERY_MS // patience.REST_MS):
+        patient += waits(Unavailable("away")) == patience.CONNECT_S
+        clock.now += patience.REST_MS
     assert patient == 3
 
 

@@ -150,8 +150,8 @@ class Town:
 
     def close(self) -> None:
         for _, _, durable in self.containers:
-            if durable._database is not None:
-                durable._database.close()
+            if durable._database._opened is not None:
+                durable._database._opened.close()
 
 
 # The first three showed a private channel that came up for a forgotten one.
