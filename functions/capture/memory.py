@@ -16,7 +16,7 @@ from capture.dialogue import Line
 from capture.entry import Entry
 from capture.index import Index
 from capture.private_channels import PrivateChannels
-from capture.weight import entry_bytes, window_bytes
+from capture.weight import Account
 from capture.window import Forgotten, Window
 from shortterm.scope import Scope, ScopeKind
 from shortterm.tombstone import Tombstone
@@ -53,11 +53,10 @@ class Memory:
         self.private_channels = PrivateChannels()
         self._clock = clock
         self._now = clock()
-        self._bytes = 0
-        self._entries = _Entries(self._expires_at, lambda: self._now, self._release)
+        self._account = Account()
+        self._entries = _Entries(self._expires_at, lambda: self._now, self._unlist)
         self._owners: dict[ScopeKind, Index[str]] = {"user": Index(), "server": Index()}
         self._channels: Index[str] = Index()
-        self._holders: dict[Window, int] = {}
         self._recent_turns: LRUCache[str, int] = LRUCache(RECENT_TURNS)
         self._forgotten_users: dict[str, int] = {}
         self._obeyed = 0
@@ -95,7 +94,7 @@ class Memory:
         scope = start.scope
         held = self._entries.get(scope)
         entry = change(held or start)
-        self._keep(entry, held)
+        self._put_if_alive(entry, held)
         self._evict()
         return entry
 
@@ -166,7 +165,7 @@ class Memory:
     def size(self) -> Size:
         """Return how much is held that has not expired."""
         self._tick()
-        return Size(Cache.__len__(self._entries), self._bytes)
+        return Size(Cache.__len__(self._entries), self._account.bytes)
 
     def _tick(self) -> None:
         self._now = self._clock()
@@ -175,21 +174,21 @@ class Memory:
     def _expires_at(self, _: Scope, entry: Entry) -> int:
         return entry.updated_at + (self.summary_ttl_ms if entry.notes.summary else self.ttl_ms)
 
-    def _keep(self, entry: Entry, replaced: Entry | None) -> None:
+    def _put_if_alive(self, entry: Entry, replaced: Entry | None) -> None:
         """Put `entry` in place of `replaced`, or nothing if its life is over by now."""
         if self.lives(entry, self._now):
             self._put(entry, replaced)
         elif replaced is not None:
-            self._release(self._entries.pop(entry.scope))
+            self._take_out(entry.scope)
 
     def _put(self, entry: Entry, replaced: Entry | None) -> None:
         scope = entry.scope
         self._entries[scope] = entry
-        self._hold(entry)
+        self._account.add(entry)
         if replaced is None:
             self._channels.add(scope.channel_id, scope)
         else:
-            self._let_go(replaced)
+            self._account.remove(replaced)
         if replaced is None or entry.updated_at != replaced.updated_at:
             self._list(entry)
 
@@ -212,9 +211,9 @@ class Memory:
         held = map(self._entries.peek, list(index.newest_first(tombstone.subject_id)))
         for entry in [it for it in held if tombstone.covers(it.scope, it.created_at)]:
             if tombstone.covers(entry.scope, entry.window.captured_at):
-                self._release(self._entries.pop(entry.scope))
+                self._take_out(entry.scope)
             else:
-                self._keep(entry.afresh(), entry)
+                self._put_if_alive(entry.afresh(), entry)
 
     def _scrub(self, forgotten: Forgotten) -> None:
         """Take the lines of forgotten users out of every window."""
@@ -228,31 +227,24 @@ class Memory:
                 self._put(msgspec.structs.replace(entry, window=scrubbed[window]), entry)
 
     def _evict(self) -> None:
-        while self._bytes > self._max_bytes:
-            self._release(self._entries.popitem()[1])
+        while self._account.bytes > self._max_bytes:
+            _, entry = self._entries.popitem()
+            self._unlist(entry)
 
-    def _release(self, entry: Entry) -> None:
+    def _take_out(self, scope: Scope) -> None:
+        self._unlist(self._entries.pop(scope))
+
+    def _unlist(self, entry: Entry) -> None:
+        """Take an entry that has left the cache out of the indexes and the account."""
         scope = entry.scope
         self._owners[scope.kind].discard(scope.owner_id, scope)
         self._channels.discard(scope.channel_id, scope)
-        self._let_go(entry)
-
-    def _hold(self, entry: Entry) -> None:
-        """Account for `entry`; a window that several entries share is counted once."""
-        holders = self._holders.get(entry.window, 0)
-        self._holders[entry.window] = holders + 1
-        self._bytes += entry_bytes(entry) + (0 if holders else window_bytes(entry.window))
-
-    def _let_go(self, entry: Entry) -> None:
-        holders = self._holders.pop(entry.window) - 1
-        if holders:
-            self._holders[entry.window] = holders
-        self._bytes -= entry_bytes(entry) + (0 if holders else window_bytes(entry.window))
+        self._account.remove(entry)
 
 
 class _Entries(TLRUCache[Scope, Entry]):
-    """cachetools' expiring LRU cache, which says what expired. Bytes are counted by the memory:
-    a window that two entries share has no size of its own per entry."""
+    """cachetools' expiring LRU cache, which says what expired. Bytes are counted by an account: a
+    window that two entries share has no size of its own per entry."""
 
     # What was evicted or replaced stays in cachetools' heap, with its key, until that is so many
     # times as long as what lives: at its own 2 the dead scopes weighed a fifth of all.

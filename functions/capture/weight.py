@@ -19,6 +19,27 @@ NOTES_BYTES = 160
 CATEGORY_BYTES = 120
 
 
+class Account:
+    """The bytes of the entries that are held; a window that several of them share counts once."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._holders: dict[Window, int] = {}
+
+    def add(self, entry: Entry) -> None:
+        """Count `entry`, and its window unless another entry brought it."""
+        holders = self._holders.get(entry.window, 0)
+        self._holders[entry.window] = holders + 1
+        self.bytes += entry_bytes(entry) + (0 if holders else window_bytes(entry.window))
+
+    def remove(self, entry: Entry) -> None:
+        """Count `entry` no more, nor its window if no other entry is left that holds it."""
+        holders = self._holders.pop(entry.window) - 1
+        if holders:
+            self._holders[entry.window] = holders
+        self.bytes -= entry_bytes(entry) + (0 if holders else window_bytes(entry.window))
+
+
 def entry_bytes(entry: Entry) -> int:
     """Return what `entry` weighs without its window."""
     scope, notes = entry.scope, entry.notes

@@ -263,7 +263,7 @@ def test_a_hundred_thousand_channels_seen_once_stay_within_the_byte_limit(clock)
     held = memory(clock, max_bytes=2**22)
     for number in range(100_000):
         held.remember(f"t{number}", in_channel(f"c{number}"), window("x" * 200))
-        assert held._bytes <= 2**22
+        assert held._account.bytes <= 2**22
     assert 0 < held.size().entries < 10_000
     assert held.get(Scope("server", "s", "c99999")) is not None
     assert held.get(Scope("server", "s", "c0")) is None

@@ -240,11 +240,11 @@ class Everything(RuleBasedStateMachine):
     def check_books(self, entries: dict[Scope, Entry]) -> None:
         held = self.held
         windows = Counter(entry.window for entry in entries.values())
-        assert held._holders == windows
-        assert held._bytes == (
+        assert held._account._holders == windows
+        assert held._account.bytes == (
             sum(map(entry_bytes, entries.values())) + sum(map(window_bytes, windows))
         )
-        assert held._bytes <= MAX_BYTES
+        assert held._account.bytes <= MAX_BYTES
         assert contents(held._channels) == grouped(entries, lambda it: it.channel_id)
         for kind, index in held._owners.items():
             of_kind = [it for it in entries if it.kind == kind]
