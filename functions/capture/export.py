@@ -121,8 +121,7 @@ def _memory(user_id: str, memory: Memory, container: Container, room: Room) -> E
 def _said(user_id: str, memory: Memory) -> Iterator[Remembered]:
     """Yield the server's entries that the user spoke in, with the user's own lines only."""
     for entry, lines in memory.lines_of(user_id):
-        if lines:
-            yield msgspec.structs.replace(remembered(entry, lines), summary=None, categories={})
+        yield msgspec.structs.replace(remembered(entry, lines), summary=None, categories={})
 
 
 def _exported(row: Row) -> ExportedRow:

@@ -131,14 +131,16 @@ class Memory:
         return window.lines(self._forgotten_users)
 
     def lines_of(self, user_id: str) -> Iterator[tuple[Entry, tuple[Line, ...]]]:
-        """Yield what `user_id` said in the windows of servers. Looks at all that is held."""
+        """Yield the servers' entries that `user_id` spoke in, each with what the user said.
+
+        Looks at all that is held.
+        """
         self._tick()
         for scope in list(self._entries):
-            entry = self._entries.peek(scope)
-            if scope.kind == "server" and user_id.encode() in entry.window.packed_lines:
-                forgotten_at = self._forgotten_users.get(user_id, -1)
-                if entry.window.captured_at > forgotten_at:
-                    yield entry, entry.window.lines_of(user_id)
+            if scope.kind == "server":
+                entry = self._entries.peek(scope)
+                if lines := entry.window.lines_of(user_id, self._forgotten_users):
+                    yield entry, lines
 
     def get(self, scope: Scope) -> Entry | None:
         """Return what is held for `scope`, unless it expired."""

@@ -55,8 +55,10 @@ class Window(Private, frozen=True, eq=False, gc=False):
             for role, speaker, content, timestamp, _ in packed
         )
 
-    def lines_of(self, author_id: str) -> tuple[Line, ...]:
-        """Return the lines of one author, oldest first."""
+    def lines_of(self, author_id: str, forgotten: Forgotten) -> tuple[Line, ...]:
+        """Return the lines of one author, oldest first; none if the author was forgotten since."""
+        if not self._may_name(author_id) or self._is_forgotten(author_id, forgotten):
+            return ()
         return tuple(it for it in self._signed_lines() if it.author_id == author_id)
 
     def without(self, forgotten: Forgotten) -> "Window":
@@ -90,16 +92,23 @@ class Window(Private, frozen=True, eq=False, gc=False):
         )
 
     def _gone(self, authors: tuple[str | None, ...], forgotten: Forgotten) -> set[int]:
-        """Return the places of the authors that were forgotten after this was captured."""
+        """Return the places of the authors that were forgotten since."""
         return {
             place
             for place, author_id in enumerate(authors)
-            if author_id is not None and self.captured_at <= forgotten.get(author_id, -1)
+            if author_id is not None and self._is_forgotten(author_id, forgotten)
         }
+
+    def _is_forgotten(self, author_id: str, forgotten: Forgotten) -> bool:
+        """Tell whether an author was forgotten after this was captured, or in that moment."""
+        return self.captured_at <= forgotten.get(author_id, -1)
 
     def _may_name_any(self, forgotten: Forgotten) -> bool:
         are_many = len(forgotten) > _FEW_USERS
-        return are_many or any(it.encode() in self.packed_lines for it in forgotten)
+        return are_many or any(map(self._may_name, forgotten))
+
+    def _may_name(self, author_id: str) -> bool:
+        return author_id.encode() in self.packed_lines
 
     def _signed_lines(self) -> tuple[Line, ...]:
         authors, packed = _decoder.decode(self.packed_lines)

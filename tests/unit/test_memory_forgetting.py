@@ -237,6 +237,11 @@ def test_what_a_user_said_among_others_can_be_handed_out(held):
     assert list(held.lines_of("v")) == []
 
 
+def test_a_window_that_only_names_a_user_has_nothing_that_the_user_said(held):
+    held.remember("t1", GUILD, window("ask u", author="v"))
+    assert list(held.lines_of("u")) == []
+
+
 def test_what_a_forgotten_user_said_is_handed_out_no_more(held):
     held.remember("t1", GUILD, window("a", author="u"))
     obey(held, ("user", "u", NOW))
