@@ -80,7 +80,7 @@ class Memories(Private, frozen=True, kw_only=True):
 
 
 class Forgotten(Private, frozen=True, kw_only=True, tag_field="status", tag="forgotten"):
-    """Done and committed: what was captured until `forgotten_at` (ms) does not come back."""
+    """Done and committed: nothing captured until `forgotten_at` (ms since the epoch) comes back."""
 
     forgotten_at: Millis
 

@@ -4,18 +4,20 @@ from typing import Literal
 
 from msgspec import Struct
 
+from shortterm.wire import Millis
+
 Knowledge = Literal["warm", "cold", "stale"]
 
 
 class MemoryState(Struct, frozen=True):
-    """How much the answer can know.
+    """How much the answer can know: the container remembers from `since` (ms since the epoch) on.
 
     `cold` if this container holds nothing of the owner, `stale` if a row that is answered saw a
     later turn than this container.
     """
 
     container: str
-    since: int
+    since: Millis
     state: Knowledge
 
 

@@ -14,7 +14,7 @@ from capture.query import ContextQuery
 from capture.recall import Recollection
 from capture.remembered import Remembered
 from shortterm.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from shortterm.wire import Private
+from shortterm.wire import Millis, Private
 
 # What a display name could use to speak for somebody else, and that of a channel to end its header.
 _NOT_IN_A_SPEAKER = str.maketrans(":[]", " ()")
@@ -29,12 +29,15 @@ class SpokenLine(Private, frozen=True):
     role: Role
     speaker: str
     content: str
-    timestamp: int
+    timestamp: Millis
     ago: str
 
 
 class Channel(Private, frozen=True):
-    """What a prompt is told of one channel; `updated_at` is in ms, `ago` the same in words."""
+    """What a prompt is told of one channel.
+
+    `updated_at` is in ms since the epoch, `ago` the same in words.
+    """
 
     key: str
     server_id: str | None
@@ -46,7 +49,7 @@ class Channel(Private, frozen=True):
     summary: str | None
     categories: dict[str, str]
     lines: tuple[SpokenLine, ...]
-    updated_at: int
+    updated_at: Millis
     ago: str
 
     @property

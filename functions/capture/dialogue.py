@@ -6,7 +6,7 @@ from typing import Literal
 
 from capture.cleaning import clean, clean_name, is_visible
 from capture.turn import Message, Turn
-from shortterm.wire import Private
+from shortterm.wire import Millis, Private
 
 Role = Literal["user", "model"]
 
@@ -20,7 +20,7 @@ class Line(Private, frozen=True, omit_defaults=True):
     role: Role
     speaker: str
     content: str
-    timestamp: int
+    timestamp: Millis
     author_id: str | None = None
 
 

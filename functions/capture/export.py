@@ -14,7 +14,7 @@ from capture.remembered import Remembered, remembered
 from capture.room import MAX_ANSWER_BYTES, Room
 from capture.row import Row
 from shortterm.scope import Scope
-from shortterm.wire import Mismatch, Private
+from shortterm.wire import Millis, Mismatch, Private
 
 # How many rows one answer has room for; the rest comes with the next.
 ROWS = 1_000
@@ -44,22 +44,22 @@ class ExportedRow(Private, frozen=True):
     persona_id: str | None
     persona_lineage_id: str | None
     summary: str | None
-    summary_told_at: int | None
+    summary_told_at: Millis | None
     categories: dict[str, str]
-    category_told_at: dict[str, int]
+    category_told_at: dict[str, Millis]
     turns_since_refresh: int
     last_refreshed_turn: int
-    last_turn_at: int | None
+    last_turn_at: Millis | None
 
 
 class ExportedMemory(Private, frozen=True):
-    """What the answering container remembers.
+    """What the answering container remembers from `since` (ms since the epoch) on.
 
     `entries` are the user's; `said` is what the user said in channels that others share.
     """
 
     container: str
-    since: int
+    since: Millis
     entries: list[Raw]
     said: list[Raw]
 
@@ -67,11 +67,12 @@ class ExportedMemory(Private, frozen=True):
 class Export(Private, frozen=True):
     """The answer; `next` is there if there are more rows, `memory` comes with the first ones.
 
-    `truncated` tells that not all of this container's memory had room.
+    `exported_at` is in ms since the epoch; `truncated` tells that not all of this container's
+    memory had room.
     """
 
     user_id: str
-    exported_at: int
+    exported_at: Millis
     rows: list[Raw]
     not_included: tuple[str, ...]
     memory: ExportedMemory | UnsetType = UNSET
@@ -88,7 +89,10 @@ def export(
     *,
     now: int,
 ) -> Export:
-    """Return what is durable about `user_id`, and what this container remembers. Raises Away."""
+    """Return what is durable about `user_id`, and what this container remembers.
+
+    Raises Mismatch if `after` is no key of this user's, and Away.
+    """
     after = None if query.after is None else _scope_after(query.after, user_id)
     reading = obedient(
         memory, lambda obeyed: durable.export(user_id, after, most=ROWS + 1, obeyed=obeyed)

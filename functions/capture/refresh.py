@@ -23,7 +23,10 @@ _REGIONAL_INDICATORS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 class Refresh(Private, frozen=True):
-    """What a bot says of a scope. `server_id` is None in a direct message; `occurred_at` in ms."""
+    """What a bot says of a scope. `server_id` is None in a direct message.
+
+    `occurred_at` is in ms since the epoch.
+    """
 
     user_id: Id
     channel_id: Id

@@ -3,7 +3,7 @@
 from capture.dialogue import Line
 from capture.entry import Entry
 from shortterm.scope import ScopeKind
-from shortterm.wire import Private
+from shortterm.wire import Millis, Private
 
 
 class Remembered(Private, frozen=True):
@@ -25,7 +25,7 @@ class Remembered(Private, frozen=True):
     categories: dict[str, str]
     turns_since_refresh: int
     last_refreshed_turn: int
-    updated_at: int
+    updated_at: Millis
 
 
 def remembered(entry: Entry, lines: tuple[Line, ...]) -> Remembered:

@@ -43,7 +43,7 @@ class Room:
         return fitting
 
     def _takes(self, encoded: bytes) -> bool:
-        """Make room for `encoded` if there is enough.
+        """Take the room that `encoded` needs, if there is enough.
 
         Escaping doubles it at most. Most answers are so small that nothing need be weighed; what
         was estimated so is weighed when room gets short.

@@ -21,7 +21,10 @@ _CHOICES = {"privacyLevel": "MINIMAL, PARTIAL or FULL"}
 
 
 class Message(Private, frozen=True):
-    """One message of the bot's simplified history, oldest first; `created_at` in ms."""
+    """One message of the bot's simplified history, oldest first.
+
+    `created_at` is in ms since the epoch.
+    """
 
     author_type: Name
     author_name: Name
@@ -51,7 +54,10 @@ class PersonaResponse(Private, frozen=True):
 
 
 class Turn(Private, frozen=True):
-    """One completed exchange. `server_id` is None in a direct message; `occurred_at` is in ms."""
+    """One completed exchange. `server_id` is None in a direct message.
+
+    `occurred_at` is in ms since the epoch.
+    """
 
     user_id: Id
     channel_id: Id
