@@ -49,8 +49,8 @@ def attach(
         user_id=refresh.user_id,
         server_id=refresh.server_id,
         channel_id=refresh.channel_id,
-        persona_id=None if refresh.persona_id is None else str(refresh.persona_id),
-        lineage_id=None if refresh.persona_lineage_id is None else str(refresh.persona_lineage_id),
+        persona_id=refresh.persona,
+        lineage_id=refresh.lineage,
     )
     try:
         wanted = [it.scope for it in scopes]

@@ -23,7 +23,7 @@ class Asker(Struct, frozen=True, rename="camel"):
 
     user_id: Id
     channel_id: Id
-    server_id: ServerId = None
+    server_id: ServerId | None = None
     persona_id: Id | None = None
     persona_lineage_id: Id | None = None
     is_private_channel: bool = False

@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr
 
 from capture.body import Reader
 from capture.cleaning import is_visible, storable
-from capture.turn import PersonaId, ServerId, Text, guild
+from capture.turn import PersonaId, ServerId, Text, as_text, guild
 from shortterm.notes import MAX_CATEGORIES, MAX_SUMMARY_CHARACTERS, Category, Notes
 from shortterm.wire import Id, Millis, Mismatch, Private, mismatch
 
@@ -30,9 +30,9 @@ class Refresh(Private, frozen=True):
 
     user_id: Id
     channel_id: Id
-    server_id: ServerId = None
-    persona_id: PersonaId = None
-    persona_lineage_id: PersonaId = None
+    server_id: ServerId | None = None
+    persona_id: PersonaId | None = None
+    persona_lineage_id: PersonaId | None = None
     parent_channel_id: Id | None = None
     is_private_channel: bool | None = None
     occurred_at: Millis | None = None
@@ -42,6 +42,16 @@ class Refresh(Private, frozen=True):
 
     def __post_init__(self) -> None:
         force_setattr(self, "server_id", guild(self.server_id))
+
+    @property
+    def persona(self) -> str | None:
+        """The persona's id."""
+        return as_text(self.persona_id)
+
+    @property
+    def lineage(self) -> str | None:
+        """The id of the persona's lineage."""
+        return as_text(self.persona_lineage_id)
 
     @property
     def is_too_long(self) -> bool:

@@ -14,8 +14,8 @@ PrivacyLevel = Literal["MINIMAL", "PARTIAL", "FULL"]
 Text = Annotated[str, Meta(max_length=65_536)]
 Name = Annotated[str, Meta(max_length=256)]
 # Integers that a JavaScript client cannot have rounded.
-PersonaId = Id | Annotated[int, Meta(ge=0, le=2**53 - 1)] | None
-ServerId = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{0,64}\Z")] | None
+PersonaId = Id | Annotated[int, Meta(ge=0, le=2**53 - 1)]
+ServerId = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{0,64}\Z")]
 
 _CHOICES = {"privacyLevel": "MINIMAL, PARTIAL or FULL"}
 
@@ -38,19 +38,19 @@ class PersonaResponse(Private, frozen=True):
     """What one persona answered in this turn."""
 
     text: Text
-    persona_id: PersonaId = None
-    persona_lineage_id: PersonaId = None
+    persona_id: PersonaId | None = None
+    persona_lineage_id: PersonaId | None = None
     persona_name: Name | None = None
 
     @property
     def persona(self) -> str | None:
-        """The persona's id; 7 and "7" are the same persona."""
-        return None if self.persona_id is None else str(self.persona_id)
+        """The persona's id."""
+        return as_text(self.persona_id)
 
     @property
     def lineage(self) -> str | None:
         """The id of the persona's lineage."""
-        return None if self.persona_lineage_id is None else str(self.persona_lineage_id)
+        return as_text(self.persona_lineage_id)
 
 
 class Turn(Private, frozen=True):
@@ -66,7 +66,7 @@ class Turn(Private, frozen=True):
     persona_responses: Annotated[tuple[PersonaResponse, ...], Meta(max_length=50)]
     turn_id: Id | None = None
     occurred_at: Millis | None = None
-    server_id: ServerId = None
+    server_id: ServerId | None = None
     server_name: Name | None = None
     channel_name: Name | None = None
     parent_channel_id: Id | None = None
@@ -80,6 +80,11 @@ class Turn(Private, frozen=True):
 def guild(server_id: str | None) -> str | None:
     """Return the server's id, or None where the bot means a direct message."""
     return None if server_id in (None, "", "DM") else server_id
+
+
+def as_text(persona_id: PersonaId | None) -> str | None:
+    """Return a persona's id, or a lineage's, as text: 7 and "7" are the same persona."""
+    return None if persona_id is None else str(persona_id)
 
 
 _reader = Reader(Turn, Message, PersonaResponse)
