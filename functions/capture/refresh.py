@@ -1,6 +1,5 @@
 """The wire model of a refresh: the summary and categories that a bot attaches to a scope."""
 
-import unicodedata
 from typing import Annotated
 
 import msgspec
@@ -9,17 +8,14 @@ from msgspec.structs import force_setattr
 
 from capture.body import Reader
 from capture.cleaning import is_visible, storable
+from capture.graphemes import cut
 from capture.turn import PersonaId, ServerId, Text, as_text, guild
 from shortterm.notes import MAX_CATEGORIES, MAX_SUMMARY_CHARACTERS, Category, Notes
 from shortterm.wire import Id, Millis, Mismatch, Private, mismatch
 
 MAX_CATEGORY_NAME = 64
 CategoryText = Annotated[str, Meta(max_length=500)]
-# How many characters a cut goes back at most, so as not to tear one that is written with several.
-MAX_CLUSTER = 32
 _JOINERS = str.maketrans("", "", "\u200c\u200d")
-_ZERO_WIDTH_JOINER = "\u200d"
-_REGIONAL_INDICATORS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 class Refresh(Private, frozen=True):
@@ -60,9 +56,10 @@ class Refresh(Private, frozen=True):
 
     def notes(self, told_at: int) -> Notes:
         """Return what is told, at `told_at` (ms): what has nothing visible is taken away."""
+        summary = cut(_stored(self.summary or ""), MAX_SUMMARY_CHARACTERS)
         categories = self.categories or {}
         return Notes(
-            summary=None if self.summary is None else cut(_stored(self.summary)) or None,
+            summary=summary or None,
             summary_told_at=None if self.summary is None else told_at,
             categories=tuple(
                 Category(name, told_at, _stored(text or "") or None)
@@ -90,35 +87,6 @@ def decode(body: str) -> Refresh:
     if len(refresh.notes(told_at=0).by_category) > MAX_CATEGORIES:
         raise Mismatch("categories", f"at most {MAX_CATEGORIES} with a text")
     return refresh
-
-
-def cut(text: str, limit: int = MAX_SUMMARY_CHARACTERS) -> str:
-    """Return the first `limit` characters of `text`, or a few less so that none is torn.
-
-    What a reader sees as one, an emoji of several code points or a letter with its accents, stays
-    whole or goes; unless it is longer than MAX_CLUSTER.
-    """
-    if len(text) <= limit:
-        return text
-    ends = range(limit, max(limit - MAX_CLUSTER, 0), -1)
-    return text[: next((end for end in ends if not _is_torn(text, end)), limit)]
-
-
-def _is_torn(text: str, end: int) -> bool:
-    """Tell whether `text[end]` is a part of what a reader sees before it."""
-    before, after = text[end - 1], text[end]
-    return (
-        _ZERO_WIDTH_JOINER in (before, after)
-        or unicodedata.category(after) in ("Mn", "Mc", "Me")
-        or "\U0001f3fb" <= after <= "\U0001f3ff"  # skin tones
-        or "\U000e0020" <= after <= "\U000e007f"  # the tags of a region's flag
-        # A flag is a pair of these: an odd one before the cut has its other half behind it.
-        or (after in _REGIONAL_INDICATORS and _indicators_before(text, end) % 2 == 1)
-    )
-
-
-def _indicators_before(text: str, end: int) -> int:
-    return end - len(text[:end].rstrip(_REGIONAL_INDICATORS))
 
 
 def _stored(text: str) -> str:
