@@ -49,8 +49,10 @@ def id_in_path(field: str, text: str) -> str:
         raise Mismatch(field, mismatch(error).expected) from None
 
 
-def response(status: HTTPStatus, answer: Struct) -> Response[str]:
+def response(
+    status: HTTPStatus, answer: Struct, content_type: str = "application/json"
+) -> Response[str]:
     """Return `answer` as a response."""
     # What people said is kept by no cache on the way either.
     headers: dict[str, str | list[str]] = {"Cache-Control": "no-store"}
-    return Response(status.value, "application/json", _encode(answer).decode(), headers)
+    return Response(status.value, content_type, _encode(answer).decode(), headers)

@@ -3,10 +3,10 @@
 from http import HTTPStatus
 from typing import Any
 
-import msgspec
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 
+from capture import gateway
 from capture.answer import Problem
 from capture.patience import REST_MS, Away
 from shortterm import telemetry
@@ -15,8 +15,6 @@ from shortterm.wire import Mismatch
 
 # Longer than the database is left alone after a failure.
 RETRY_AFTER_S = REST_MS // 1_000 + 1
-
-_encode = msgspec.json.Encoder().encode
 
 
 def malformed(error: Mismatch) -> Response[str]:
@@ -62,4 +60,4 @@ def unrouted(error: Exception) -> dict[str, Any]:
 
 def _problem(status: HTTPStatus, title: str, **members: str) -> Response[str]:
     document = Problem(title=title, status=status.value, **members)
-    return Response(status.value, "application/problem+json", _encode(document).decode())
+    return gateway.response(status, document, "application/problem+json")

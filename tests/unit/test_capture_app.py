@@ -167,7 +167,7 @@ def test_a_fault_of_ours_is_a_500_that_says_nothing(app, call, monkeypatch, logg
 def test_an_event_that_is_none_of_ours_is_answered_and_not_raised(app, event):
     answer = app.handler(event, LAMBDA_CONTEXT)
     assert (answer["statusCode"], answer["isBase64Encoded"]) == (500, False)
-    assert answer["headers"] == {"Content-Type": "application/problem+json"}
+    assert answer["headers"]["Content-Type"] == "application/problem+json"
     assert json.loads(answer["body"]) == {"title": "Internal Server Error", "status": 500}
 
 
