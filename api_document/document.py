@@ -8,8 +8,7 @@ from api_document import spelled_out
 from api_document.schemas import Schema, components, parameters, schema
 from capture import answer
 from capture.context import Context
-from capture.export import ExportQuery
-from capture.query import ContextQuery, MemoriesQuery
+from capture.query import ContextQuery, ExportQuery, MemoriesQuery
 from capture.refresh import Refresh
 from capture.turn import Turn
 from shortterm.wire import Id

@@ -19,13 +19,13 @@ from capture.attach import attach
 from capture.container import Container
 from capture.context import render
 from capture.durable import Durable
-from capture.export import ExportQuery, export
+from capture.export import export
 from capture.forgetting import forget
 from capture.memory import Memory
 from capture.outbox import Outbox, sqs_client
 from capture.passive_capture import Captured, Skipped, capture
 from capture.patience import Away
-from capture.query import ContextQuery, MemoriesQuery
+from capture.query import ContextQuery, ExportQuery, MemoriesQuery
 from capture.recall import Question, Recollection, recall
 from capture.settings import Settings
 from shortterm import settings as environment
@@ -111,7 +111,7 @@ def put_summary() -> Response[str]:
 @api.get("/v1/memories")
 def get_memories() -> Response[str]:
     """Read back what is remembered for the asked channel, and for the others."""
-    asked = query.decode(gateway.parameters(_event()), MemoriesQuery)
+    asked = query.decode_asker(gateway.parameters(_event()), MemoriesQuery)
     question = Question(asked, asked.limit, for_prompt=False, at=now())
     return gateway.response(HTTPStatus.OK, answer.memories(_recalled(question), container))
 
@@ -119,7 +119,7 @@ def get_memories() -> Response[str]:
 @api.get("/v1/context")
 def get_context() -> Response[str]:
     """Read back the same, rendered for a prompt."""
-    asked = query.decode(gateway.parameters(_event()), ContextQuery)
+    asked = query.decode_asker(gateway.parameters(_event()), ContextQuery)
     question = Question(asked, asked.max_channels, for_prompt=True, at=now())
     text = render(_recalled(question), asked, container, question.at)
     return gateway.response(HTTPStatus.OK, text)
@@ -155,7 +155,7 @@ def _forgotten(subject: Subject, subject_id: str) -> Response[str]:
 @api.get("/v1/users/<user_id>/export")
 def get_export(user_id: str) -> Response[str]:
     """Hand out everything that is known about a user."""
-    asked = query.one_of_each(gateway.parameters(_event()), ExportQuery)
+    asked = query.decode(gateway.parameters(_event()), ExportQuery)
     at = now()
     found = export(gateway.id_in_path("userId", user_id), asked, memory, durable, container, now=at)
     return gateway.response(HTTPStatus.OK, found)

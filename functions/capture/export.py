@@ -1,7 +1,6 @@
 """The use case: everything that is known about a user, for the user (design, section 4)."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -10,27 +9,19 @@ from capture.container import Container
 from capture.durable import Durable
 from capture.memory import Memory
 from capture.obedience import obedient
+from capture.query import ExportQuery
 from capture.remembered import Remembered, remembered
 from capture.room import MAX_ANSWER_BYTES, Room
 from capture.row import Row
-from shortterm.scope import Scope
-from shortterm.wire import Millis, Mismatch, Private
+from shortterm.wire import Millis, Private
 
 # How many rows one answer has room for; the rest comes with the next.
 ROWS = 1_000
-
-_KEY_FIELDS = ("kind", "ownerId", "channelId", "personaId")
 
 NOT_INCLUDED = (
     "the memory of other containers: lines captured there, for as long as their entries live",
     "work on its way to the database: posted within the last seconds, or while it was away",
 )
-
-
-class ExportQuery(Private, frozen=True):
-    """The parameters of an export: `after` is the `next` of the answer before."""
-
-    after: str | None = None
 
 
 class ExportedRow(Private, frozen=True):
@@ -93,7 +84,7 @@ def export(
 
     Raises Mismatch if `after` is no key of this user's, and Away.
     """
-    after = None if query.after is None else _scope_after(query.after, user_id)
+    after = query.scope_after(user_id)
     reading = obedient(
         memory, lambda obeyed: durable.export(user_id, after, most=ROWS + 1, obeyed=obeyed)
     )
@@ -145,14 +136,3 @@ def _exported(row: Row) -> ExportedRow:
         last_refreshed_turn=row.last_refreshed_turn,
         last_turn_at=row.last_turn_at,
     )
-
-
-def _scope_after(key: str, user_id: str) -> Scope:
-    """Return the scope of a user's key. Raises Mismatch."""
-    parts = key.split(":")
-    if parts[:3] == ["shortterm", "user", user_id] and len(parts) in (4, 5):
-        fields = zip(_KEY_FIELDS, parts[1:], strict=False)
-        # Nothing but ids: what Postgres refuses would look like a database that is away.
-        with suppress(msgspec.ValidationError):
-            return msgspec.convert(dict(fields), Scope)
-    raise Mismatch("after", "the `next` of an answer for this user")

@@ -1,6 +1,7 @@
-"""The wire model of a read: the query parameters of memories and context (design, section 7)."""
+"""The wire models of what is asked: the query parameters of memories, context and exports."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Annotated, Literal, TypeVar
 
@@ -11,11 +12,13 @@ from msgspec.structs import force_setattr
 from capture.cleaning import encodable
 from capture.turn import ServerId, guild
 from shortterm.scope import Scope, ScopeKind
-from shortterm.wire import Id, Mismatch, mismatch
+from shortterm.wire import Id, Mismatch, Private, mismatch
 
 MAX_OTHERS = 200
 
 RenderMode = Literal["supersede", "crude_summary"]
+
+_KEY_FIELDS = ("kind", "ownerId", "channelId", "personaId")
 
 
 class Asker(Struct, frozen=True, rename="camel"):
@@ -72,27 +75,35 @@ class ContextQuery(Asker, frozen=True, rename="camel"):
     refresh_cadence: Annotated[int, Meta(ge=1, le=10_000)] = 5
 
 
-Q = TypeVar("Q", bound=Asker)
+class ExportQuery(Private, frozen=True):
+    """The parameters of an export: `after` is the `next` of the answer before."""
+
+    after: str | None = None
+
+    def scope_after(self, user_id: str) -> Scope | None:
+        """Return the scope that the asked rows come after, or None for the first ones.
+
+        Raises Mismatch if it is none of this user's.
+        """
+        if self.after is None:
+            return None
+        parts = self.after.split(":")
+        if parts[:3] == ["shortterm", "user", user_id] and len(parts) in (4, 5):
+            fields = zip(_KEY_FIELDS, parts[1:], strict=False)
+            # Nothing but ids: what Postgres refuses would look like a database that is away.
+            with suppress(msgspec.ValidationError):
+                return msgspec.convert(dict(fields), Scope)
+        raise Mismatch("after", "the `next` of an answer for this user")
+
+
+A = TypeVar("A", bound=Asker)
+Q = TypeVar("Q", bound=Struct)
+
 _CHOICES = {"scope": "server or user", "renderMode": "supersede or crude_summary"}
 
 
 def decode(parameters: Mapping[str, Sequence[str]], kind: type[Q]) -> Q:
     """Return the query of `kind` in a request's parameters, each with all its values.
-
-    Raises Mismatch for one that is missing, unknown, given twice or of the wrong shape, and for
-    server memory without a server.
-    """
-    query = one_of_each(parameters, kind)
-    if query.kind == "server" and query.server_id is None:
-        raise Mismatch("scope", "user in a direct message, which has no server")
-    return query
-
-
-S = TypeVar("S", bound=Struct)
-
-
-def one_of_each(parameters: Mapping[str, Sequence[str]], kind: type[S]) -> S:
-    """Return a `kind` out of a request's parameters.
 
     Raises Mismatch for one that is missing, unknown, given twice or of the wrong shape.
     """
@@ -109,6 +120,17 @@ def one_of_each(parameters: Mapping[str, Sequence[str]], kind: type[S]) -> S:
         )
     except msgspec.ValidationError as error:
         raise mismatch(error, _CHOICES) from None
+
+
+def decode_asker(parameters: Mapping[str, Sequence[str]], kind: type[A]) -> A:
+    """Return who asks and for what, as `decode` does.
+
+    Raises Mismatch for the same, and for server memory without a server.
+    """
+    query = decode(parameters, kind)
+    if query.kind == "server" and query.server_id is None:
+        raise Mismatch("scope", "user in a direct message, which has no server")
+    return query
 
 
 def refuse_all(parameters: Mapping[str, Sequence[str]]) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from capture.export import ExportQuery
-from capture.query import ContextQuery, MemoriesQuery
+from capture.query import ContextQuery, ExportQuery, MemoriesQuery
 from capture.refresh import Refresh
 from capture.settings import Settings as CaptureSettings
 from capture.turn import Message, PersonaResponse, Turn

@@ -10,7 +10,8 @@ from given import NOW, SERVERS, USERS, notes, row, summarize, window
 from capture import export as module
 from capture.container import Container
 from capture.dialogue import Line
-from capture.export import ExportQuery, export
+from capture.export import export
+from capture.query import ExportQuery
 from capture.window import Window, pack
 from shortterm.scope import Scope
 from shortterm.tombstone import Tombstone

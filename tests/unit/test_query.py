@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 
-from capture.query import ContextQuery, MemoriesQuery
-from capture.query import decode as decode_query
+from capture.query import ContextQuery, MemoriesQuery, decode_asker
 from shortterm.wire import Mismatch
 
 ASKED = {"userId": ["u"], "channelId": ["c"]}
@@ -12,7 +11,7 @@ GUILD = ASKED | {"serverId": ["s"]}
 
 
 def decode(parameters, kind=MemoriesQuery):
-    return decode_query(parameters, kind)
+    return decode_asker(parameters, kind)
 
 
 def refused(kind=MemoriesQuery, **parameters):
