@@ -7,6 +7,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from capture.container import Container
 from capture.durable import Durable
+from capture.entry import Entry
 from capture.memory import Memory
 from capture.obedience import obedient
 from capture.query import ExportQuery
@@ -46,7 +47,7 @@ class ExportedRow(Private, frozen=True):
 class ExportedMemory(Private, frozen=True):
     """What the answering container remembers from `since` (ms since the epoch) on.
 
-    `entries` are the user's; `said` is what the user said in channels that others share.
+    `entries` are the user's; `said` is what the user said in the windows of others.
     """
 
     container: str
@@ -114,9 +115,16 @@ def _memory(user_id: str, memory: Memory, container: Container, room: Room) -> E
 
 
 def _said(user_id: str, memory: Memory) -> Iterator[Remembered]:
-    """Yield the server's entries that the user spoke in, with the user's own lines only."""
+    """Yield the entries of others that the user spoke in, with the user's own lines only.
+
+    Another user's is told as if it were this user's: nobody else is named.
+    """
     for entry, lines in memory.lines_of(user_id):
-        yield msgspec.structs.replace(remembered(entry, lines), summary=None, categories={})
+        scope = entry.scope
+        if scope.kind == "user":
+            scope = msgspec.structs.replace(scope, owner_id=user_id)
+        place = Entry(scope, entry.window, entry.updated_at, entry.created_at)
+        yield remembered(place, lines)
 
 
 def _exported(row: Row) -> ExportedRow:

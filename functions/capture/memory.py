@@ -77,7 +77,8 @@ class Memory:
             )
             self._put(entry, held)
             entries.append(entry)
-        for channel_id in {entry.scope.channel_id for entry in entries}:
+        # A turn that came too late for the window says nothing of the channel as it is now.
+        for channel_id in {it.scope.channel_id for it in entries if it.window is window}:
             self.private_channels.see(channel_id, window.occurred_at, is_private=window.is_private)
         self._evict()
         if new:
@@ -131,16 +132,20 @@ class Memory:
         return window.lines(self._forgotten_users)
 
     def lines_of(self, user_id: str) -> Iterator[tuple[Entry, tuple[Line, ...]]]:
-        """Yield the servers' entries that `user_id` spoke in, each with what the user said.
+        """Yield the entries of others that `user_id` spoke in, each with what the user said.
 
-        Looks at all that is held.
+        Of several that share a window it is one, a server's if there is one. Looks at all that is
+        held.
         """
         self._tick()
-        for scope in list(self._entries):
-            if scope.kind == "server":
-                entry = self._entries.peek(scope)
-                if lines := entry.window.lines_of(user_id, self._forgotten_users):
-                    yield entry, lines
+        told: set[Window] = set()
+        servers_first = sorted(self._entries, key=lambda it: it.kind != "server")
+        for scope in servers_first:
+            window = self._entries.peek(scope).window
+            if window not in told and (scope.kind, scope.owner_id) != ("user", user_id):
+                told.add(window)
+                if lines := window.lines_of(user_id, self._forgotten_users):
+                    yield self._entries.peek(scope), lines
 
     def get(self, scope: Scope) -> Entry | None:
         """Return what is held for `scope`, unless it expired."""

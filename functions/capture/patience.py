@@ -72,9 +72,11 @@ class BoundedDatabase:
         # A read is answered whatever breaks behind it.
         except Exception as error:
             telemetry.count(Metric.ROWS_UNAVAILABLE)
+            described = _described(error)
             if isinstance(error, TimeoutError):
                 self._failed()
-            logger.warning("The database is not to be had", extra=_described(error))
+                described["reason"] = "no answer in time"
+            logger.warning("The database is not to be had", extra=described)
             raise Away from None
 
     def _allowance_s(self) -> float:

@@ -71,7 +71,7 @@ class Turn(Private, frozen=True):
     channel_name: Name | None = None
     parent_channel_id: Id | None = None
     is_private_channel: bool | None = None
-    is_stop_response: bool = False
+    is_stop_response: bool | None = None
 
     def __post_init__(self) -> None:
         force_setattr(self, "server_id", guild(self.server_id))

@@ -97,6 +97,17 @@ def test_it_says_what_it_cannot_see(held):
     assert any("other containers" in it for it in exported(held)["notIncluded"])
 
 
+def test_what_the_user_said_in_another_users_entry_names_nobody_else(held):
+    theirs = Scope("user", "v", "dm", "7")
+    summarize(held, theirs, "about them")
+    held.remember("t1", [ScopeWork(theirs, live=True)], window("mine", author="u"))
+    found = exported(held)["memory"]
+    assert said(found["said"]) == [["mine"]]
+    assert found["said"][0]["key"] == "shortterm:user:u:dm:7"
+    assert "about them" not in json.dumps(found)
+    assert '"v"' not in json.dumps(found)
+
+
 def test_rows_come_page_by_page_and_memory_with_the_first(held, monkeypatch):
     monkeypatch.setattr(module, "ROWS", 2)
     rows = [of_user(channel) for channel in "abc"]

@@ -237,6 +237,23 @@ def test_what_a_user_said_among_others_can_be_handed_out(held):
     assert list(held.lines_of("v")) == []
 
 
+def test_what_a_user_said_in_windows_of_other_users_only_can_be_handed_out(held, clock):
+    others = ScopeWork(Scope("user", "v", "c", "7"))
+    held.remember("t1", [others, GUILD[1]], window("a", author="u"))
+    clock.now += 1
+    held.remember("t2", [GUILD[1]], window("b", author="u"))
+    held.remember("t3", [ScopeWork(Scope("user", "u", "dm"))], window("mine", author="u"))
+    handed_out = [(it.scope, *(line.content for line in lines)) for it, lines in held.lines_of("u")]
+    assert handed_out == [(SERVERS, "b"), (others.scope, "a")]
+
+
+def test_a_window_that_others_share_is_handed_out_once(held):
+    held.remember(
+        "t1", [ScopeWork(Scope("user", "v", "c", "7")), GUILD[1]], window("a", author="u")
+    )
+    assert [it.scope for it, _ in held.lines_of("u")] == [SERVERS]
+
+
 def test_a_window_that_only_names_a_user_has_nothing_that_the_user_said(held):
     held.remember("t1", GUILD, window("ask u", author="v"))
     assert list(held.lines_of("u")) == []

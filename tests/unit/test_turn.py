@@ -60,9 +60,14 @@ def test_a_persona_id_may_be_a_number_or_text():
     assert number.persona_responses[0].persona == text.persona_responses[0].persona == "7"
 
 
-@pytest.mark.parametrize("value", ["false", 0, None])
+@pytest.mark.parametrize("value", ["false", 0])
 def test_a_stop_flag_that_is_no_flag_is_refused(value):
     assert refused_field(isStopResponse=value) == "isStopResponse"
+
+
+@pytest.mark.parametrize("flag", ["isStopResponse", "isPrivateChannel"])
+def test_a_flag_that_is_null_is_not_set(flag):
+    assert accepted(**{flag: None}) == accepted()
 
 
 @pytest.mark.parametrize("value", ["full", "NONE", "", None, 3])
