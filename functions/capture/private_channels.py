@@ -28,13 +28,15 @@ class PrivateChannels:
         elif occurred_at >= self._seen_at.get(channel_id, math.inf):
             del self._seen_at[channel_id]
 
-    def learn(self, told: abc.Mapping[str, bool]) -> None:
-        """Keep whether channels are private as the rows tell now."""
+    def learn(self, told: abc.Mapping[str, bool]) -> bool:
+        """Keep whether channels are private as the rows tell now; tell whether any is news."""
+        is_news = any(is_private != (it in self._told) for it, is_private in told.items())
         for channel_id, is_private in told.items():
             if is_private:
                 self._told[channel_id] = None
             else:
                 self._told.pop(channel_id, None)
+        return is_news
 
     def is_private(self, channel_id: str | None, parent_id: str | None = None) -> bool:
         """Tell whether a channel, or the one above it, was private when it was last seen."""

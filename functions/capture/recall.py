@@ -105,14 +105,18 @@ def _read(
     """
     held = _held(question, memory)
     for _ in range(MOST_READS):
-        wanted = _wanted(question, held, memory)
+        wanted, obeyed = _wanted(question, held, memory), memory.obeyed
         reading = _read_once(wanted, memory, durable)
-        _learn_privacy(question, wanted, reading, memory)
+        is_news = _learn_privacy(question, wanted, reading, memory)
+        if not is_news and memory.obeyed == obeyed:
+            break
         asked_about, held = held.keys(), _held(question, memory)
         if held.keys() <= asked_about:
             break
-    # Of what nobody was asked about it is not known whether it may be seen.
-    return {scope: entry for scope, entry in held.items() if scope in asked_about}, reading
+    else:
+        # Of what nobody was asked about it is not known whether it may be seen.
+        held = {scope: entry for scope, entry in held.items() if scope in asked_about}
+    return held, reading
 
 
 def _read_once(wanted: Wanted, memory: Memory, durable: Durable) -> Reading:
@@ -146,9 +150,10 @@ def _held(question: Question, memory: Memory) -> dict[Scope, Entry]:
     held = {} if entry is None else {asked: entry}
     for it in _as_many_open(question.limit, others, sight_of_rows.permits):
         held[it.scope] = it
-        of_persona = msgspec.structs.replace(asked, channel_id=it.scope.channel_id)
-        if question.for_prompt and (entry := memory.get(of_persona)) and belongs(entry):
-            held[of_persona] = entry
+        if question.for_prompt:
+            of_persona = msgspec.structs.replace(asked, channel_id=it.scope.channel_id)
+            if (entry := memory.get(of_persona)) and belongs(entry):
+                held[of_persona] = entry
     return held
 
 
@@ -200,8 +205,8 @@ def _withheld(question: Question, memory: Memory) -> Recollection:
     return Recollection(None, (), 0, state, "unavailable")
 
 
-def _learn_privacy(question: Question, wanted: Wanted, reading: Reading, memory: Memory) -> None:
-    """Let memory know what the rows tell, for when they cannot be read."""
+def _learn_privacy(question: Question, wanted: Wanted, reading: Reading, memory: Memory) -> bool:
+    """Let memory know what the rows tell, and tell whether any of it is news."""
     asker = question.asker
     told = {parent_id: parent_id in reading.private_parents for parent_id in wanted.parent_ids}
     hidden = {row.channel_id for row in reading.rows if row.is_hidden}
@@ -209,7 +214,7 @@ def _learn_privacy(question: Question, wanted: Wanted, reading: Reading, memory:
         # From whom may see everything there nothing is hidden, private or not.
         if row.is_hidden or not (asker.is_private_channel and row.server_id == asker.server_id):
             told[row.channel_id] = row.channel_id in hidden
-    memory.private_channels.learn(told)
+    return memory.private_channels.learn(told)
 
 
 def _known(

@@ -45,6 +45,12 @@ def test_what_the_rows_told_stands_until_they_tell_otherwise(channels):
     assert {it for it in "cd" if it in channels.told} == {"d"}
 
 
+def test_it_is_told_whether_what_the_rows_tell_is_news(channels):
+    assert channels.learn({"c": True, "d": False})
+    assert not channels.learn({"c": True, "d": False})
+    assert channels.learn({"c": False})
+
+
 def test_what_the_rows_told_is_not_what_a_turn_showed(channels):
     channels.learn({"c": True})
     assert not channels.is_private("c")
