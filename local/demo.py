@@ -45,7 +45,10 @@ def replay(stack: "Stack", *, rows: bool) -> list[str]:
         connection.close()
     turns = _read_rows(stack.database_url, script) if rows else {}
     print(_table(script.expected, lines, turns if rows else None))
-    print("\nA guild's turns count in the server's row, a direct message's in the user's.")
+    print(
+        "\nA guild's turns count in the server's row, a direct message's in the user's;"
+        " a summary starts the count anew."
+    )
     print("\nWhat a prompt is told of it in the guild channel\n")
     print(textwrap.indent(text, "  "))
     mismatches += _compare_text(script.context, text)

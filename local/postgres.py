@@ -45,6 +45,9 @@ class Postgres:
 
     def start(self) -> None:
         """Returns when the database exists and takes connections."""
+        # The package hands it on unquoted.
+        if any(map(str.isspace, str(self.directory))):
+            raise CannotRun(f"Postgres cannot be run in a directory with a space: {self.directory}")
         self._clear_away()
         try:
             self._server = _get_server(self.directory)

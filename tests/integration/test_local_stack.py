@@ -192,6 +192,14 @@ def test_a_function_that_does_not_start_stops_the_stack_with_its_own_words(
     assert not (tmp_path / "state" / "stack.json").exists()
 
 
+def test_a_state_where_postgres_cannot_run_is_named(tmp_path: Path) -> None:
+    with (
+        pytest.raises(CannotRun, match="in a directory with a space"),
+        Stack(state=tmp_path / "my state"),
+    ):
+        pass
+
+
 @pytest.mark.parametrize(
     "arguments", [["--port", "70000"], ["--port", "x"], ["--containers", "0"], ["extra"]]
 )
