@@ -258,7 +258,7 @@ def _recall_in_guild(durable: Durable, kind: ScopeKind) -> None:
     place = _place()
     asked = place.server_scope if kind == "server" else place.user_scope
     # A thread above which the container knows nothing.
-    _recall(durable, [asked], place.server_id, parent_ids=(_place().user_scope.channel_id,))
+    _recall(durable, [asked], place.server_id, channels=(_place().user_scope.channel_id,))
 
 
 def _recall(
@@ -268,7 +268,7 @@ def _recall(
     *,
     everywhere: bool = False,
     for_prompt: bool = False,
-    parent_ids: tuple[str, ...] = (),
+    channels: tuple[str, ...] = (),
 ) -> Reading:
     """Read what the first of `scopes` asks for. Raises Away if it takes too long for a reply."""
     now = clock.now()
@@ -280,7 +280,7 @@ def _recall(
         sees_private=False,
         for_prompt=for_prompt,
         scopes=tuple(scopes),
-        parent_ids=parent_ids,
+        channels=channels,
         limit=50,
         alive_since=now - 12 * clock.HOUR_MS,
         summary_alive_since=now - 24 * clock.HOUR_MS,

@@ -101,7 +101,7 @@ class FakeRows:
     def read(self, wanted: Wanted, *, obeyed: int) -> Reading:
         self._check()
         self.wanted.append(wanted)
-        told = {"private_parents": frozenset()} | self.reading
+        told = {"private_channels": frozenset()} | self.reading
         return Reading(rows=self.rows, tombstones=self._unseen(obeyed), **told)
 
     def rows_of(self, scopes: Iterable[Scope], *, obeyed: int) -> Page:

@@ -62,9 +62,7 @@ def attach(
         _check_categories(told, memory, it.scope, rows.get(it.scope), now)
 
     place = _place(refresh, memory, now)
-    # Where nothing lives, taking something away makes nothing live, unless a row may yet show it.
-    born_at = 0 if is_verified else now
-    starts = {it: Entry(it.scope, place, born_at, created_at=now) for it in scopes}
+    starts = {it: Entry(it.scope, place, now, created_at=now) for it in scopes}
     entries = [
         _note(it, told, start, rows.get(it.scope), memory, now) for it, start in starts.items()
     ]
@@ -90,7 +88,11 @@ def _note(
 ) -> Entry:
     def change(entry: Entry) -> Entry:
         known = entry if row is None else entry.joined(row.entry)
-        return known.with_notes(told, it.persona_lineage_id, now=now)
+        noted = known.with_notes(told, it.persona_lineage_id, now=now)
+        # An entry may be over without its summary: the row, which shows it yet, must not bring it
+        # back until the writer has had this.
+        is_over = memory.lives(known, now) and not memory.lives(noted, now)
+        return noted.bared(now=now) if is_over else noted
 
     return memory.note(start, change)
 

@@ -37,7 +37,7 @@ class Wanted(Private, frozen=True):
 
     Those of `scopes`, all of the asked one's owner, and up to `limit` rows of other channels that
     are alive and may be seen; `for_prompt` of so many channels, and only those with a summary or
-    categories. And which of the channels above (`parent_ids`) are private.
+    categories. And which of `channels` are private.
     """
 
     asked: Scope
@@ -47,7 +47,7 @@ class Wanted(Private, frozen=True):
     sees_private: bool
     for_prompt: bool
     scopes: tuple[Scope, ...]
-    parent_ids: tuple[str, ...]
+    channels: tuple[str, ...]
     limit: int
     alive_since: int
     summary_alive_since: int
@@ -66,12 +66,12 @@ class Page(Private, frozen=True):
 
 
 class Reading(Page, frozen=True):
-    """What a recall found, and which of the wanted channels above are private.
+    """What a recall found, and which of the wanted channels are private.
 
     In a guild the live row of the asked channel is among `rows`, whosever rows are read.
     """
 
-    private_parents: frozenset[str]
+    private_channels: frozenset[str]
 
 
 class Durable:
@@ -107,7 +107,7 @@ class Durable:
             "sees_private": wanted.sees_private,
             "channel_ids": ",".join(it.channel_id for it in wanted.scopes),
             "personas": ",".join(it.persona_id or "" for it in wanted.scopes),
-            "parent_ids": ",".join(wanted.parent_ids),
+            "channels": ",".join(wanted.channels),
             # The live row of the asked channel comes beside them.
             "most": others + len(wanted.scopes) + 1,
             "oldest": min(wanted.alive_since, wanted.summary_alive_since),

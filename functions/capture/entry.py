@@ -2,7 +2,7 @@
 
 import msgspec
 
-from capture.window import Window
+from capture.window import Window, empty_window
 from shortterm.notes import NOTHING, Notes, join
 from shortterm.scope import Scope
 from shortterm.wire import Private
@@ -27,6 +27,11 @@ class Entry(Private, frozen=True, gc=False):
     def says_nothing(self) -> bool:
         """Whether there is no line here, and neither a summary nor a category."""
         return not (self.window.length or self.notes.summary or self.notes.by_category)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether this says nothing and saw no turn: it only knows what was taken away."""
+        return self.says_nothing and not self.window.occurred_at
 
     def with_turn(self, window: Window, lineage_id: str | None, *, turns: int, now: int) -> "Entry":
         """Return the entry after a turn at `now` (ms): notes and cadence stay.
@@ -69,18 +74,30 @@ class Entry(Private, frozen=True, gc=False):
     def joined(self, other: "Entry") -> "Entry":
         """Return the entry with what is newer in `other`: notes, cadence, privacy; own lines stay.
 
-        Of two cadences the one that was refreshed later is newer, else the one that counts more.
+        Of two cadences the one that was refreshed later is newer, else the one that counts more. A
+        bare entry makes the other no younger.
         """
         newer = max(self, other, key=_cadence_age)
         return msgspec.structs.replace(
             self,
             window=self.window.placed_as(other.window),
-            updated_at=max(self.updated_at, other.updated_at),
+            updated_at=max(it.updated_at for it in _aging(self, other)),
             persona_lineage_id=self.persona_lineage_id or other.persona_lineage_id,
             turns_since_refresh=newer.turns_since_refresh,
             last_refreshed_turn=newer.last_refreshed_turn,
             notes=join(self.notes, other.notes),
         )
+
+    def bared(self, *, now: int) -> "Entry":
+        """Return what is left to know at `now` (ms) when the entry is over: what was taken away."""
+        window = self.window
+        place = empty_window(
+            now,
+            server_id=window.server_id,
+            parent_channel_id=window.parent_channel_id,
+            is_private=window.is_private,
+        )
+        return msgspec.structs.replace(self, window=place, updated_at=now)
 
     def afresh(self) -> "Entry":
         """Return the entry as if its window were the first thing captured."""
@@ -91,6 +108,10 @@ class Entry(Private, frozen=True, gc=False):
             created_at=self.window.captured_at,
             persona_lineage_id=self.persona_lineage_id,
         )
+
+
+def _aging(*entries: Entry) -> tuple[Entry, ...]:
+    return tuple(it for it in entries if not it.is_bare) or entries
 
 
 def _cadence_age(entry: Entry) -> tuple[int, int]:

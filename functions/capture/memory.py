@@ -77,8 +77,9 @@ class Memory:
             )
             self._put(entry, held)
             entries.append(entry)
-        # A turn that came too late for the window says nothing of the channel as it is now.
-        for channel_id in {it.scope.channel_id for it in entries if it.window is window}:
+        # A turn that came too late for a window says nothing of its channel as it is now.
+        late = {it.scope.channel_id for it in entries if it.window is not window}
+        for channel_id in {it.scope.channel_id for it in entries} - late:
             self.private_channels.see(channel_id, window.occurred_at, is_private=window.is_private)
         self._evict()
         if new:

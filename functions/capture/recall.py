@@ -1,6 +1,7 @@
 """The read use case: what memory and rows together know for the next prompt (design, section 7)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
+from time import monotonic
 from typing import Literal
 
 import msgspec
@@ -14,13 +15,15 @@ from capture.obedience import obedient
 from capture.patience import Away
 from capture.query import Asker
 from capture.remembered import Remembered, remembered
+from capture.row import Row
 from capture.sight import Sight
 from shortterm.scope import Scope
 from shortterm.wire import Private
 
 # How often the rows are read for one answer: what comes up in the place of what turned out to be
-# hidden or forgotten has to be asked for, too.
+# hidden or forgotten has to be asked for, too; unless it took so long already, since a bot waits.
 MOST_READS = 3
+AGAIN_WITHIN_S = 0.15
 
 
 class Question(Struct, frozen=True):
@@ -103,19 +106,19 @@ def _read(
 
     Raises Away.
     """
-    held = _held(question, memory)
-    for _ in range(MOST_READS):
+    held, began = _held(question, memory), monotonic()
+    for number in range(1, MOST_READS + 1):
         wanted, obeyed = _wanted(question, held, memory), memory.obeyed
         reading = _read_once(wanted, memory, durable)
         is_news = _learn_privacy(question, wanted, reading, memory)
         if not is_news and memory.obeyed == obeyed:
             break
         asked_about, held = held.keys(), _held(question, memory)
+        if number == MOST_READS or monotonic() - began > AGAIN_WITHIN_S:
+            # Of what nobody was asked about it is not known whether it may be seen.
+            held = {scope: entry for scope, entry in held.items() if scope in asked_about}
         if held.keys() <= asked_about:
             break
-    else:
-        # Of what nobody was asked about it is not known whether it may be seen.
-        held = {scope: entry for scope, entry in held.items() if scope in asked_about}
     return held, reading
 
 
@@ -136,8 +139,8 @@ def _held(question: Question, memory: Memory) -> dict[Scope, Entry]:
 
     def belongs(entry: Entry) -> bool:
         is_of_lineage = lineage_id is None or entry.persona_lineage_id == lineage_id
-        says_nothing = question.for_prompt and entry.says_nothing
-        return is_of_lineage and not says_nothing and sight.permits(entry)
+        is_told = not (entry.says_nothing if question.for_prompt else entry.is_bare)
+        return is_of_lineage and is_told and sight.permits(entry)
 
     others: Iterator[Entry] = (
         entry
@@ -183,7 +186,8 @@ def _as_many_open(
 
 def _wanted(question: Question, held: dict[Scope, Entry], memory: Memory) -> Wanted:
     asker, asked = question.asker, question.asker.asked
-    parents = (it.window.parent_channel_id for it in held.values())
+    # Of the channels themselves, too: an entry may have no row yet.
+    channels = {it.scope.channel_id for it in held.values()}
     return Wanted(
         asked=asked,
         server_id=asker.server_id,
@@ -192,11 +196,17 @@ def _wanted(question: Question, held: dict[Scope, Entry], memory: Memory) -> Wan
         sees_private=asker.is_private_channel,
         for_prompt=question.for_prompt,
         scopes=tuple(held) if asked in held else (asked, *held),
-        parent_ids=tuple({it for it in parents if it is not None}),
+        channels=tuple(channels | _parents(held)),
         limit=question.limit,
         alive_since=question.at - memory.ttl_ms,
         summary_alive_since=question.at - memory.summary_ttl_ms,
     )
+
+
+def _parents(held: dict[Scope, Entry]) -> set[str]:
+    """Return the channels that the entries are threads of."""
+    parents = {it.window.parent_channel_id for it in held.values()}
+    return {it for it in parents if it is not None}
 
 
 def _withheld(question: Question, memory: Memory) -> Recollection:
@@ -208,7 +218,7 @@ def _withheld(question: Question, memory: Memory) -> Recollection:
 def _learn_privacy(question: Question, wanted: Wanted, reading: Reading, memory: Memory) -> bool:
     """Let memory know what the rows tell, and tell whether any of it is news."""
     asker = question.asker
-    told = {parent_id: parent_id in reading.private_parents for parent_id in wanted.parent_ids}
+    told = {it: it in reading.private_channels for it in wanted.channels}
     hidden = {row.channel_id for row in reading.rows if row.is_hidden}
     for row in reading.rows:
         # From whom may see everything there nothing is hidden, private or not.
@@ -221,12 +231,12 @@ def _known(
     question: Question, held: dict[Scope, Entry], reading: Reading | None, memory: Memory
 ) -> _Known:
     """Return what memory and rows know of what may answer, and of the live scope."""
-    entries, missed = dict(held), set()
+    entries, missed, parents = dict(held), set(), _parents(held)
     for row in reading.rows if reading is not None else ():
         scope = row.scope
         # What memory holds of a row that only others or a lineage brought up belongs to it, too.
-        entry = held.get(scope) or memory.get(scope)
-        entries[scope] = row.entry if entry is None else entry.joined(row.entry)
+        entry = held.get(scope) or _of_asked_parent(memory.get(scope), row, parents)
+        entries[scope] = _joined(entry, row.entry)
         seen_at = -1 if entry is None else entry.window.occurred_at
         if row.last_turn_at is not None and row.last_turn_at > seen_at:
             missed.add(scope)
@@ -236,24 +246,45 @@ def _known(
     return _Known(entries, frozenset(missed))
 
 
+def _joined(held: Entry | None, known: Entry) -> Entry:
+    """Return what a row is `known` with, and what is `held` of it."""
+    if held is None:
+        return known
+    # The row saw turns, of which a bare entry knows nothing.
+    return known.joined(held) if held.is_bare else held.joined(known)
+
+
+def _of_asked_parent(entry: Entry | None, row: Row, parents: Set[str]) -> Entry | None:
+    """Return `entry` unless it is a thread of a channel that may be private for all that is known.
+
+    The rows were asked about `parents`, and the row's own they know.
+    """
+    parent_id = None if entry is None else entry.window.parent_channel_id
+    is_known = parent_id is None or parent_id == row.parent_channel_id or parent_id in parents
+    return entry if is_known else None
+
+
 def _sight(question: Question, reading: Reading | None, memory: Memory) -> Sight:
     """Return what the asker may see as the rows tell, or as they told when they were last read."""
     asker, at = question.asker, question.at
     if reading is None:
         return Sight(asker, memory, at, told_private=memory.private_channels.told)
     hidden = {row.scope for row in reading.rows if row.is_hidden}
-    return Sight(asker, memory, at, told_private=reading.private_parents, hidden=hidden)
+    return Sight(asker, memory, at, told_private=reading.private_channels, hidden=hidden)
 
 
 def _decided(question: Question, known: _Known, sight: Sight) -> _Decision:
     """Return what of that which is known answers, the others newest first."""
     asker = question.asker
-    shown = {scope: entry for scope, entry in known.entries.items() if sight.shows(entry)}
+    shown = {it.scope: it for it in known.entries.values() if not it.is_bare and sight.shows(it)}
     live = shown.get(asker.live)
     current = shown.pop(asker.asked, None)
     # In a guild the live entry is the server's: it is none of a user's others.
     shown.pop(asker.live, None)
-    newest_first = sorted(shown.values(), key=lambda it: it.updated_at, reverse=True)
+    # Also of the rows, which came for what memory held of the lineage.
+    lineage_id = asker.persona_lineage_id
+    narrowed = [it for it in shown.values() if lineage_id in (None, it.persona_lineage_id)]
+    newest_first = sorted(narrowed, key=lambda it: it.updated_at, reverse=True)
     others = newest_first if question.for_prompt else newest_first[: question.limit]
     answered = others if current is None else [current, *others]
     return _Decision(

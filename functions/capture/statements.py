@@ -59,9 +59,9 @@ _TOMBSTONES = f"""
 
 # The rows that the container's entries need for the merge, however old, and of the owner's others
 # that are alive the newest which the asker may see. When a user's rows are read in a guild, the
-# live row of the asked channel comes, too. An entry without a row yet may be of a thread whose
-# parent is known as private: those parents are told apart. OFFSET 0 keeps the first part a probe
-# for each: joined, all rows of the owner would be read.
+# live row of the asked channel comes, too. An entry without a row yet may be of a channel that is
+# known as private, or of a thread of one: those channels are told apart. OFFSET 0 keeps the first
+# part a probe for each: joined, all rows of the owner would be read.
 def _read(*, of_others: str, visible: str) -> str:
     return _in_short(f"""
 WITH wanted AS MATERIALIZED (
@@ -136,10 +136,10 @@ SELECT json_build_object(
         SELECT coalesce(json_agg({_ROW.format(live_at="m.live_at", is_hidden="m.is_hidden")}), '[]')
         FROM shown AS m
     ),
-    'privateParents', ARRAY(
-        SELECT parent
-        FROM unnest(string_to_array(%(parent_ids)s, ',')) AS parent
-        WHERE {_IS_PRIVATE_NOW.format(channel="parent")}
+    'privateChannels', ARRAY(
+        SELECT channel
+        FROM unnest(string_to_array(%(channels)s, ',')) AS channel
+        WHERE {_IS_PRIVATE_NOW.format(channel="channel")}
     ),
     'tombstones', ({_TOMBSTONES})
 )::text

@@ -91,7 +91,7 @@ def wanted(**fields):
             "sees_private": False,
             "for_prompt": False,
             "scopes": (ASKED,),
-            "parent_ids": (),
+            "channels": (),
             "limit": 50,
             "alive_since": NOW - 12 * HOUR,
             "summary_alive_since": NOW - 24 * HOUR,
@@ -275,7 +275,7 @@ def test_what_the_container_holds_is_told_to_be_private(rows, insert):
 def test_the_parents_of_entries_without_a_row_are_told_apart(rows, insert):
     insert(server("p"), is_private=True)
     insert(server("q"))
-    assert read(rows, parent_ids=("p", "q", "r")).private_parents == {"p"}
+    assert read(rows, channels=("p", "q", "r")).private_channels == {"p"}
 
 
 def test_a_channel_is_as_private_as_the_last_turn_of_its_server_says(rows, insert):
@@ -515,7 +515,7 @@ def test_it_reads_by_index_alone(rows, insert, sql):
     original = module._one
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_one", explain)
-        read(rows, parent_ids=("p",))
+        read(rows, channels=("p",))
         read(rows, **OF_USER, everywhere=True)
         read(rows, for_prompt=True)
         rows.rows_of([USERS, ASKED], obeyed=0)

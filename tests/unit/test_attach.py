@@ -118,16 +118,18 @@ def test_an_empty_summary_clears_it(bench):
     assert bench.notes() == (None, {})
 
 
-def test_clearing_where_nothing_lives_makes_nothing_live(bench):
+def test_clearing_where_nothing_lives_leaves_nothing_but_that_it_was_cleared(bench):
     for _ in range(2):
         assert bench.put(summary="").stands
-    assert bench.memory.size().entries == 0
+    assert bench.memory.get(SERVERS).is_bare
 
 
-def test_what_is_cleared_stands_here_as_long_as_the_rows_cannot_be_read(bench):
-    bench.rows.away = True
+def test_an_entry_that_is_over_without_its_summary_leaves_no_line_behind(bench):
+    bench.memory.remember("t1", GUILD, window("words"))
+    bench.put(summary="tides")
+    bench.clock.now += 13 * HOUR
     bench.put(summary="")
-    assert bench.notes() == (None, {})
+    assert bench.memory.get(SERVERS).is_bare
 
 
 def test_a_long_summary_is_cut_and_said_to_be(bench):

@@ -259,9 +259,13 @@ def test_a_private_channel_is_known_even_when_nothing_of_it_is_held_any_more(hel
     assert not held.private_channels.is_private("c2")
 
 
-def test_a_turn_that_comes_too_late_does_not_make_its_channel_private(held):
-    held.remember("t2", in_channel("c"), window("b", occurred_at=NOW))
-    held.remember("t1", in_channel("c"), window("a", occurred_at=NOW - 5, is_private=True))
+@pytest.mark.parametrize("user", ["u", "v"])
+def test_a_turn_that_comes_too_late_does_not_make_its_channel_private(held, user):
+    def scopes(user):
+        return [ScopeWork(Scope("user", user, "c", "7")), ScopeWork(SERVERS, live=True)]
+
+    held.remember("t2", scopes("u"), window("b", occurred_at=NOW))
+    held.remember("t1", scopes(user), window("a", occurred_at=NOW - 5, is_private=True))
     assert not held.private_channels.is_private("c")
 
 

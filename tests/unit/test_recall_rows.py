@@ -229,9 +229,9 @@ def test_an_entry_is_as_private_as_its_newest_turn_whatever_an_older_row_says(he
 
 def test_a_thread_without_a_row_is_hidden_when_its_parent_is_known_as_private(held):
     keep(held, "thread", parent_channel_id="p")
-    rows = FakeRows(private_parents=frozenset("p"))
+    rows = FakeRows(private_channels=frozenset("p"))
     assert channels(ask(held, rows)) == []
-    assert rows.wanted[0].parent_ids == ("p",)
+    assert set(rows.wanted[0].channels) == {"thread", "p"}
     assert channels(ask(held, rows, isPrivateChannel="true")) == ["thread"]
 
 
@@ -253,24 +253,24 @@ def test_what_comes_up_for_what_was_forgotten_elsewhere_is_asked_about_first(
     for channel in "ab":
         clock.now += 1
         keep(held, channel)
-    rows = FakeRows(private_parents=frozenset("p"))
+    rows = FakeRows(private_channels=frozenset("p"))
     rows.tombstones = (Tombstone(1, "channel", "b", clock.now),)
     found = recalled(held, rows, limit="2", for_prompt=for_prompt)
     assert [it.channel_id for it in found.others] == ["a"]
-    assert [wanted.parent_ids for wanted in rows.wanted] == [(), ("p",)]
+    assert [set(it.channels) for it in rows.wanted] == [{"a", "b"}, {"a", "thread", "p"}]
 
 
 @pytest.mark.parametrize("for_prompt", [False, True])
 def test_hidden_threads_take_no_other_channels_place(held, clock, for_prompt):
     threads(held, clock, "t1", "t2", "t3")
-    rows = FakeRows(private_parents=frozenset("p"))
+    rows = FakeRows(private_channels=frozenset("p"))
     found = recalled(held, rows, limit="3", for_prompt=for_prompt)
     assert [it.channel_id for it in found.others] == ["d", "b", "a"]
 
 
 def test_threads_that_are_known_to_be_hidden_cost_no_further_read(held, clock):
     threads(held, clock, "t1", "t2", "t3")
-    rows = FakeRows(private_parents=frozenset("p"))
+    rows = FakeRows(private_channels=frozenset("p"))
     for _ in range(2):
         recalled(held, rows, limit="3")
     assert len(rows.wanted) == 3
@@ -278,21 +278,38 @@ def test_threads_that_are_known_to_be_hidden_cost_no_further_read(held, clock):
 
 def test_threads_that_are_public_since_take_their_places_again(held, clock):
     threads(held, clock, "t1", "t2")
-    recalled(held, FakeRows(private_parents=frozenset("p")), limit="2")
+    recalled(held, FakeRows(private_channels=frozenset("p")), limit="2")
     assert channels(ask(held, FakeRows(), limit="2")) == ["t2", "t1"]
 
 
 def test_hidden_threads_take_no_place_without_the_database_either(held, clock):
     threads(held, clock, "t1", "t2")
-    recalled(held, FakeRows(private_parents=frozenset("p")), limit="2")
+    recalled(held, FakeRows(private_channels=frozenset("p")), limit="2")
     assert channels(ask(held, away(), limit="2")) == ["b", "a"]
+
+
+def test_rows_are_not_read_again_when_that_has_taken_long_already(held, clock, monkeypatch):
+    watch = iter([0.0, 0.2])
+    monkeypatch.setattr("capture.recall.monotonic", lambda: next(watch))
+    threads(held, clock, "t1", "t2")
+    rows = FakeRows(private_channels=frozenset("p"))
+    assert channels(ask(held, rows, limit="2")) == []
+    assert len(rows.wanted) == 1
+
+
+def test_a_row_of_no_lineage_does_not_come_in_the_place_of_a_forgotten_entry(held, clock):
+    keep(held, "a", lineage="3")
+    clock.now += 1
+    rows = FakeRows(row(OTHER, at=clock.now))
+    rows.tombstones = (Tombstone(1, "channel", "a", NOW),)
+    assert channels(ask(held, rows, personaLineageId="3")) == []
 
 
 def test_rows_are_read_no_more_than_a_few_times_for_one_answer(held, clock):
     for number in range(9):
         keep(held, f"t{number}", parent_channel_id=f"p{number}")
         clock.now += 1
-    rows = FakeRows(private_parents=frozenset(f"p{number}" for number in range(9)))
+    rows = FakeRows(private_channels=frozenset(f"p{number}" for number in range(9)))
     assert channels(ask(held, rows, limit="1")) == []
     assert len(rows.wanted) == MOST_READS
 
@@ -395,22 +412,22 @@ def away():
 def test_what_the_rows_told_to_be_private_stays_hidden_when_they_cannot_be_read(held):
     keep(held, "thread", parent_channel_id="p")
     keep(held, "a")
-    known = FakeRows(row(OTHER, is_hidden=True), private_parents=frozenset("p"))
+    known = FakeRows(row(OTHER, is_hidden=True), private_channels=frozenset("p"))
     assert channels(ask(held, known)) == []
     assert channels(ask(held, away())) == []
 
 
 def test_what_the_rows_told_to_be_public_since_is_shown_again(held):
     keep(held, "thread", parent_channel_id="p")
-    ask(held, FakeRows(private_parents=frozenset("p")))
+    ask(held, FakeRows(private_channels=frozenset("p")))
     assert channels(ask(held, FakeRows())) == ["thread"]
     assert channels(ask(held, away())) == ["thread"]
 
 
-def test_who_sees_everything_teaches_nothing(held):
+def test_what_is_told_to_who_sees_everything_is_known_of_the_channel_and_not_of_its_row(held):
     keep(held, "a")
-    ask(held, row(OTHER, is_hidden=True))
-    ask(held, row(OTHER), isPrivateChannel="true")
+    rows = FakeRows(row(OTHER), private_channels=frozenset("a"))
+    assert channels(ask(held, rows, isPrivateChannel="true")) == ["a"]
     assert channels(ask(held, away())) == []
 
 
