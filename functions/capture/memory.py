@@ -135,18 +135,22 @@ class Memory:
     def lines_of(self, user_id: str) -> Iterator[tuple[Entry, tuple[Line, ...]]]:
         """Yield the entries of others that `user_id` spoke in, each with what the user said.
 
-        Of several that share a window it is one, a server's if there is one. Looks at all that is
+        Of several with the same lines it is one, a server's if there is one. Looks at all that is
         held.
         """
         self._tick()
-        told: set[Window] = set()
+        told: set[tuple[int, bytes]] = set()
         servers_first = sorted(self._entries, key=lambda it: it.kind != "server")
         for scope in servers_first:
-            window = self._entries.peek(scope).window
-            if window not in told and (scope.kind, scope.owner_id) != ("user", user_id):
-                told.add(window)
-                if lines := window.lines_of(user_id, self._forgotten_users):
-                    yield self._entries.peek(scope), lines
+            if (scope.kind, scope.owner_id) == ("user", user_id):
+                continue
+            entry = self._entries.peek(scope)
+            lines = entry.window.lines_of(user_id, self._forgotten_users)
+            # Not by the window: what notes tell of an entry's place gives it one of its own.
+            said = (entry.window.captured_at, entry.window.packed_lines)
+            if lines and said not in told:
+                told.add(said)
+                yield entry, lines
 
     def get(self, scope: Scope) -> Entry | None:
         """Return what is held for `scope`, unless it expired."""

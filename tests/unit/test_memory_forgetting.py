@@ -1,5 +1,6 @@
 """Forgetting in a container's memory: what was captured before is gone, what comes after is not."""
 
+import msgspec
 import pytest
 from given import HOUR, NOW, SERVERS, USERS, memory, said, summarize, window
 
@@ -247,10 +248,14 @@ def test_what_a_user_said_in_windows_of_other_users_only_can_be_handed_out(held,
     assert handed_out == [(SERVERS, "b"), (others.scope, "a")]
 
 
-def test_a_window_that_others_share_is_handed_out_once(held):
-    held.remember(
-        "t1", [ScopeWork(Scope("user", "v", "c", "7")), GUILD[1]], window("a", author="u")
-    )
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_window_that_others_share_is_handed_out_once(held, moved):
+    kept = window("a", author="u")
+    scopes = [ScopeWork(Scope("user", "v", "c", "7")), GUILD[1]]
+    theirs, _ = held.remember("t1", scopes, kept)
+    if moved:
+        place = msgspec.structs.replace(kept, parent_channel_id="p")
+        held.note(theirs, lambda it: msgspec.structs.replace(it, window=place))
     assert [it.scope for it, _ in held.lines_of("u")] == [SERVERS]
 
 
