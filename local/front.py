@@ -12,9 +12,8 @@ from local.gateway import Answer, Request, answer_of, problem, proxy_event
 from local.loopback import HOST, BadBody, BodyTooLarge, LoopbackHandler, LoopbackServer
 from local.outcome import Failure, Outcome
 
-# What API Gateway takes of a body, and Lambda of an event.
+# What API Gateway takes. Lambda takes less of an event, which is not counted here.
 _BODY_LIMIT = 10 * 2**20
-_EVENT_LIMIT = 6 * 2**20
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +58,7 @@ class _Handler(LoopbackHandler):
         except BadBody:
             return problem(400, "Malformed request", field="body", expected="HTTP/1.1")
         except BodyTooLarge:
-            return _too_large()
+            return problem(413, "Request too large", field="body", expected="at most 6 MB")
         request = Request(
             self.command,
             self.path,
@@ -69,17 +68,11 @@ class _Handler(LoopbackHandler):
             self.request_version,
         )
         event = json.dumps(proxy_event(request, request_id)).encode()
-        if len(event) > _EVENT_LIMIT:
-            return _too_large()
         try:
             outcome = self._invoke(event)
         except CannotRun:
             return problem(503, "No container is free")
         return _answer_to(outcome)
-
-
-def _too_large() -> Answer:
-    return problem(413, "Request too large", field="body", expected="at most 6 MB")
 
 
 def _answer_to(outcome: Outcome) -> Answer:
